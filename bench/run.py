@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""Runs every workload on Coppice, Erlang and CAF and prints how they compare.
+
+Each run of a workload is an operating system process of its own that prints
+one line, "WORKLOAD VALUE". The three take turns, round by round, so that a
+machine that gets slower or faster meanwhile does so for all of them alike. The
+first round only warms up and is not counted. What is compared are medians.
+
+scripts/bench builds everything and then calls this.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = ROOT / "build/release/bin/coppice_bench"
+PEERS = ROOT / "bench/peers"
+OUT = ROOT / "build/bench"
+TIMEOUT_S = 60
+MIN_ROUNDS = 5
+
+# What the value of a workload is, and with it what "better" means.
+RATE, TIME, BYTES = "rate", "time", "bytes"
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    kind: str
+    unit: str
+    must: float | None
+    goal: float | None
+    what: str
+
+
+WORKLOADS = [
+    Workload("pingpong", RATE, "M round trips/s", 8, 16, "one pair, 1,000,000 round trips"),
+    Workload("pairs", RATE, "M msg/s", 10, 20, "1,000 pairs, 1,000 round trips each"),
+    Workload("fanin8", RATE, "M msg/s", 2.5, 4.5, "8 senders, 5,000,000 messages, one receiver"),
+    Workload("fanin100", RATE, "M msg/s", 2.5, 4.5, "100 senders, 5,000,000 messages, one receiver"),
+    Workload("ring", RATE, "M hops/s", 6, 12, "503 processes, one token, 1,000,000 hops"),
+    Workload("spawn", RATE, "k/s", 5, 10, "1,000,000 children, each sends one message and ends"),
+    Workload("skynet", TIME, "ms", 12, 30, "a tree of fan-out 10 with 1,000,000 leaves"),
+    Workload("call", RATE, "M calls/s", 8, 16, "one client, one server, 500,000 calls with a timeout"),
+    Workload("call100", RATE, "M calls/s", None, None, "100 clients, one server, 1,000,000 calls"),
+    Workload("callpairs", RATE, "M calls/s", None, None, "1,000 clients and servers, 1,000 calls each"),
+    Workload("timers", TIME, "ns/timer", 2, 5, "arming 1,000,000 timers of 0-5 s; ends when they are armed"),
+    Workload("timer_fire", TIME, "CPU ms", None, None, "100,000 timers of 0-2 s, armed and delivered"),
+    Workload("monitor", RATE, "M pairs/s", 2, 5, "1,000,000 times monitor and demonitor"),
+    Workload("links", TIME, "ms", 2, 5, "a hub linked to 100,000 processes dies, an observer sees it"),
+    Workload("mem_process_100k", BYTES, "bytes", 0.3, 0.15, "100,000 idle processes, bytes each"),
+    Workload("mem_process_1m", BYTES, "bytes", 0.3, 0.15, "1,000,000 idle processes, bytes each"),
+    Workload("mem_receiver_100k", BYTES, "bytes", 0.3, 0.15, "100,000 idle servers with state, bytes each"),
+    Workload("mem_receiver_1m", BYTES, "bytes", 0.3, 0.15, "1,000,000 idle servers with state, bytes each"),
+]
+
+# Emulator flags that make Erlang better at single workloads.
+SMALL_HEAP = ["+hms", "12"]  # many processes that hardly use their first heap
+NO_BUSY_WAIT = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]
+ERLANG_FLAGS = {
+    "spawn": SMALL_HEAP,
+    "skynet": SMALL_HEAP,
+    "mem_process_100k": SMALL_HEAP,
+    "mem_process_1m": SMALL_HEAP,
+    # Schedulers spin a while before they sleep: good for latency, but five times
+    # the CPU time here.
+    "timer_fire": NO_BUSY_WAIT,
+}
+
+
+class RunFailed(Exception):
+    """A program did not give a value; the text says why."""
+
+
+# ------------------------------------------------------------------- programs
+
+
+def ours_command(workload, program):
+    return [str(program), workload, "--threads", "2"]
+
+
+def erlang_command(workload):
+    return ["erl", "+S", "2:2", "+P", "3000000", *ERLANG_FLAGS.get(workload, []), "-noinput",
+            "-pa", str(OUT), "-run", "peer_bench", "main", workload]
+
+
+def caf_command(workload):
+    return [str(OUT / "caf_bench"), workload]
+
+
+def run_once(command, workload):
+    """The value that one run of the command prints."""
+    env = dict(os.environ, ERL_CRASH_DUMP_BYTES="0")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S,
+                              env=env, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise RunFailed(f"did not finish in {TIMEOUT_S} s") from None
+    except OSError as e:
+        raise RunFailed(f"cannot be run: {e.strerror}") from None
+    if done.returncode != 0:
+        raise RunFailed(f"ended with status {done.returncode}: {last_line(done.stderr)}")
+    match = re.fullmatch(rf"{workload} (\S+)\s*", done.stdout)
+    try:
+        value = float(match.group(1)) if match else 0.0
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise RunFailed(f"printed {done.stdout.strip()!r} instead of '{workload} VALUE'")
+    return value
+
+
+def last_line(text):
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "no message"
+
+
+def build_peer(source, target, command):
+    """A peer that cannot be built has no program, and so no figures either."""
+    if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+        return
+    target.unlink(missing_ok=True)
+    print(f"building {target.relative_to(ROOT)}", file=sys.stderr)
+    try:
+        subprocess.run(command, check=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"bench: cannot build {target.name}: {e}", file=sys.stderr)
+
+
+def build_peers():
+    OUT.mkdir(parents=True, exist_ok=True)
+    erlang = PEERS / "erlang/peer_bench.erl"
+    build_peer(erlang, OUT / "peer_bench.beam", ["erlc", "-o", str(OUT), str(erlang)])
+    caf = PEERS / "caf/caf_bench.cpp"
+    target = OUT / "caf_bench"
+    build_peer(caf, target, ["g++", "-std=c++17", "-O2", "-DNDEBUG", "-o", str(target), str(caf),
+                             "-lcaf_core", "-pthread"])
+
+
+# ---------------------------------------------------------------- measurement
+
+
+@dataclass
+class Series:
+    """What one of the three got for a workload over all rounds."""
+
+    values: list = field(default_factory=list)
+    failure: str | None = None
+
+    @property
+    def median(self):
+        return None if self.failure or not self.values else statistics.median(self.values)
+
+
+def measure(workload, rounds, warm_up, program):
+    """Ours, Erlang's and CAF's series, by name."""
+    commands = {
+        "ours": ours_command(workload.name, program),
+        "erlang": erlang_command(workload.name),
+        "caf": caf_command(workload.name),
+    }
+    series = {who: Series() for who in commands}
+    for number in range(rounds + (1 if warm_up else 0)):
+        for who, command in commands.items():
+            # Who failed once is out: a timeout each round would take minutes.
+            if series[who].failure:
+                continue
+            try:
+                value = run_once(command, workload.name)
+            except RunFailed as e:
+                series[who].failure = str(e)
+                continue
+            if number > 0 or not warm_up:
+                series[who].values.append(value)
+    return series
+
+
+def better_peer(kind, series):
+    values = [s.median for who, s in series.items() if who != "ours" and s.median is not None]
+    if not values:
+        return None
+    return max(values) if kind == RATE else min(values)
+
+
+def ratio_of(kind, ours, peer):
+    """How many times better we are; for bytes our share of the peer's."""
+    if ours is None or peer is None:
+        return None
+    return peer / ours if kind == TIME else ours / peer
+
+
+def reached(kind, ratio, wanted):
+    return ratio <= wanted if kind == BYTES else ratio >= wanted
+
+
+# --------------------------------------------------------------------- report
+
+
+def number(x):
+    """Three significant digits, without an exponent."""
+    if x is None:
+        return "-"
+    if x >= 100:
+        return f"{x:,.0f}"
+    return f"{x:.1f}" if x >= 10 else f"{x:.2f}" if x >= 1 else f"{x:.3f}"
+
+
+def wanted_text(kind, ratio, wanted):
+    if wanted is None:
+        return ""
+    sign = "<=" if kind == BYTES else ""
+    mark = "" if ratio is None else " yes" if reached(kind, ratio, wanted) else " NO"
+    return f"{sign}{wanted:g}{mark}"
+
+
+def ratio_text(kind, ratio):
+    if ratio is None:
+        return "-"
+    return f"{ratio:.3f} *" if kind == BYTES else f"{ratio:.2f}x"
+
+
+COLUMNS = [("workload", 17), ("unit", 15), ("ours", 9), ("Erlang", 9), ("CAF", 9), ("ratio", 8),
+           ("ours min-max", 16), ("must", 10), ("goal", 10)]
+
+
+def print_row(cells):
+    padded = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, (_, w)) in enumerate(zip(cells, COLUMNS))]
+    print("  ".join(padded).rstrip(), flush=True)
+
+
+class Report:
+    """Prints the table line by line and the footnotes at the end."""
+
+    def __init__(self):
+        self.notes = []
+
+    def header(self):
+        print_row([name for name, _ in COLUMNS])
+        print_row(["-" * width for _, width in COLUMNS])
+
+    def cell(self, workload, who, series):
+        if series.failure is None:
+            return number(series.median)
+        self.notes.append(f"{workload.name}, {who}: {series.failure}")
+        return f"- [{len(self.notes)}]"
+
+    def row(self, workload, series, ratio):
+        ours = series["ours"]
+        spread = ""
+        if ours.median is not None:
+            spread = f"{number(min(ours.values))}-{number(max(ours.values))}"
+        print_row([
+            workload.name, workload.unit,
+            self.cell(workload, "ours", ours),
+            self.cell(workload, "Erlang", series["erlang"]),
+            self.cell(workload, "CAF", series["caf"]),
+            ratio_text(workload.kind, ratio), spread,
+            wanted_text(workload.kind, ratio, workload.must),
+            wanted_text(workload.kind, ratio, workload.goal),
+        ])
+
+    def footer(self):
+        print()
+        print("ratio: how many times better ours is than the better peer, by medians.")
+        print("*      our bytes divided by the better peer's: lower is better.")
+        for i, text in enumerate(self.notes, 1):
+            print(f"[{i}] {text}")
+
+
+def output_of(command, pattern=r".*"):
+    """What the pattern finds in the output of a command, or 'unknown'."""
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    match = re.search(pattern, text)
+    return match.group(0).strip() if match and match.group(0) else "unknown"
+
+
+def cpu_model():
+    match = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return match.group(1) if match else "unknown"
+
+
+def caf_version():
+    """From CAF's own header: 1706 stands for 0.17.6."""
+    try:
+        text = Path("/usr/include/caf/config.hpp").read_text()
+    except OSError:
+        return "unknown"
+    match = re.search(r"#define CAF_VERSION (\d+)", text)
+    if not match:
+        return "unknown"
+    n = int(match.group(1))
+    return f"{n // 10000}.{n // 100 % 100}.{n % 100}"
+
+
+def print_machine(rounds):
+    otp = 'io:format("~s", [erlang:system_info(system_version)]), halt().'
+    print(f"machine: {os.cpu_count()} cores, {cpu_model()}, {platform.system()} {platform.release()}")
+    print(f"Erlang:  {output_of(['erl', '-noshell', '-eval', otp])}")
+    print(f"CAF:     {caf_version()}, {output_of(['g++', '--version'])}, -O2")
+    print(f"ours:    {output_of(['c++', '--version'])}, cmake preset release")
+    print(f"rounds:  {rounds}, two scheduler threads each")
+    print()
+
+
+def json_entry(workload, series, ratio, rounds):
+    return {
+        "workload": workload.name, "unit": workload.unit,
+        "ours": series["ours"].median, "erlang": series["erlang"].median,
+        "caf": series["caf"].median, "ratio": ratio, "rounds": rounds,
+        "must": workload.must, "goal": workload.goal,
+    }
+
+
+# ----------------------------------------------------------------------- main
+
+
+def parse_arguments():
+    p = argparse.ArgumentParser(description="Compares Coppice with Erlang and CAF.")
+    p.add_argument("--only", nargs="+", action="extend", default=[], metavar="NAME[,NAME...]",
+                   help="only these workloads")
+    p.add_argument("--json", metavar="FILE", help="also write the results there")
+    p.add_argument("--rounds", type=int, metavar="N", help=f"rounds that count (default {MIN_ROUNDS})")
+    p.add_argument("--quick", action="store_true", help="one round and no warm-up, for trying out")
+    p.add_argument("--list", action="store_true", help="list the workloads and end")
+    p.add_argument("--program", default=OURS, type=Path, help=f"our program (default {OURS})")
+    args = p.parse_args()
+    if args.rounds is None:
+        args.rounds = 1 if args.quick else MIN_ROUNDS
+    if args.rounds < (1 if args.quick else MIN_ROUNDS):
+        p.error(f"--rounds must be at least {MIN_ROUNDS}, fewer only with --quick")
+    args.workloads = chosen_workloads(p, args.only)
+    return args
+
+
+def chosen_workloads(parser, words):
+    names = [n for word in words for n in word.split(",") if n]
+    unknown = set(names) - {w.name for w in WORKLOADS}
+    if unknown:
+        parser.error(f"unknown workload: {', '.join(sorted(unknown))} (see --list)")
+    return [w for w in WORKLOADS if not names or w.name in names]
+
+
+def print_list():
+    for w in WORKLOADS:
+        wanted = "" if w.must is None else f"must {w.must:g}, goal {w.goal:g}"
+        print(f"{w.name:18} {w.unit:16} {wanted:22} {w.what}")
+
+
+def main():
+    args = parse_arguments()
+    if args.list:
+        print_list()
+        return 0
+    if not args.program.exists():
+        print(f"bench: our program is missing: {args.program}\n"
+              "build it by: cmake --preset release && "
+              "cmake --build --preset release --target coppice_bench", file=sys.stderr)
+        return 2
+    build_peers()
+    print_machine(args.rounds)
+    report, entries, failed = Report(), [], False
+    report.header()
+    for workload in args.workloads:
+        series = measure(workload, args.rounds, not args.quick, args.program)
+        ratio = ratio_of(workload.kind, series["ours"].median, better_peer(workload.kind, series))
+        report.row(workload, series, ratio)
+        entries.append(json_entry(workload, series, ratio, args.rounds))
+        failed = failed or series["ours"].failure is not None
+    report.footer()
+    if args.json:
+        Path(args.json).write_text(json.dumps(entries, indent=2) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,8 @@
+# How our own code is compiled. Nothing of this reaches users: the options are private to each target.
+
+# coppice_compile(<target>): warnings for a target of ours.
+function(coppice_compile target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
+    $<$<BOOL:${COPPICE_WARNINGS_AS_ERRORS}>:-Werror>)
+endfunction()

@@ -1,0 +1,48 @@
+# coppice_examples(): examples/NN_name/*.cpp -> example_NN_name, run by CTest. Where expected.txt stands beside it, the
+# output must equal it to the letter; otherwise the example has to end with 0.
+function(coppice_examples)
+  file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/main.cpp)
+  file(GLOB expectations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/expected.txt)
+  foreach(main IN LISTS mains)
+    cmake_path(GET main PARENT_PATH folder)
+    cmake_path(GET folder FILENAME name)
+    set(program example_${name})
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+    add_executable(${program} ${sources})
+    coppice_compile(${program})
+    target_link_libraries(${program} PRIVATE coppice::core)
+    if(COPPICE_BUILD_TESTS)
+      set(expected)
+      if(${folder}/expected.txt IN_LIST expectations)
+        set(expected -D EXPECTED=${folder}/expected.txt)
+      endif()
+      add_test(NAME ${program}
+        COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${program}> ${expected}
+                -P ${PROJECT_SOURCE_DIR}/cmake/run-example.cmake)
+      set_tests_properties(${program} PROPERTIES TIMEOUT 60 LABELS example)
+    endif()
+  endforeach()
+endfunction()
+
+# coppice_programs(): programs/<name>/*.cpp -> <name>
+function(coppice_programs)
+  file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/programs/*/main.cpp)
+  foreach(main IN LISTS mains)
+    cmake_path(GET main PARENT_PATH folder)
+    cmake_path(GET folder FILENAME program)
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+    add_executable(${program} ${sources})
+    coppice_compile(${program})
+    target_link_libraries(${program} PRIVATE coppice::core)
+  endforeach()
+endfunction()
+
+# coppice_bench(): bench/*.cpp -> coppice_bench
+function(coppice_bench)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+  if(sources)
+    add_executable(coppice_bench ${sources})
+    coppice_compile(coppice_bench)
+    target_link_libraries(coppice_bench PRIVATE coppice::core)
+  endif()
+endfunction()

@@ -1,0 +1,11 @@
+# Runs PROGRAM; it must end with 0, and what it prints must equal the file EXPECTED where one is given.
+execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE output RESULT_VARIABLE result)
+if(NOT result STREQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} ended with: ${result}\n${output}")
+endif()
+if(DEFINED EXPECTED)
+  file(READ ${EXPECTED} expected)
+  if(NOT output STREQUAL expected)
+    message(FATAL_ERROR "${PROGRAM} printed\n${output}\nbut ${EXPECTED} says\n${expected}")
+  endif()
+endif()

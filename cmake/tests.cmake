@@ -1,0 +1,60 @@
+include(GoogleTest)
+
+# coppice_tests(<library> [ALSO <library>...])
+#
+# tests/<library>/*_test.cpp         -> <library>_tests,        one CTest test per test case
+# tests/<library>/sim/*_test.cpp     -> <library>_sim_tests,    many seeds each: four shards, to share out the cores
+# tests/<library>/stress/*_test.cpp  -> <library>_stress_tests, real threads: one at a time, they want all cores
+# Folders that are not there are left out. Labels are the library's name and unit, sim or stress.
+function(coppice_tests library)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALSO")
+  set(libraries ${library} ${arg_ALSO})
+  set(folder ${PROJECT_SOURCE_DIR}/tests/${library})
+
+  coppice_test_program(${library}_tests ${folder} "${libraries}")
+  coppice_discover(${library}_tests ${library}. "TIMEOUT 120 LABELS [[${library};unit]]")
+
+  coppice_test_program(${library}_sim_tests ${folder}/sim "${libraries};sim")
+  if(TARGET ${library}_sim_tests)
+    foreach(shard RANGE 3)
+      set(test ${library}_sim_tests.${shard})
+      add_test(NAME ${test} COMMAND ${library}_sim_tests)
+      set_tests_properties(${test} PROPERTIES TIMEOUT 600 LABELS "${library};sim"
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+  endif()
+
+  coppice_test_program(${library}_stress_tests ${folder}/stress "${libraries}")
+  coppice_discover(${library}_stress_tests ${library}.stress.
+    "TIMEOUT 600 RUN_SERIAL TRUE LABELS [[${library};stress]]")
+endfunction()
+
+function(coppice_test_program program folder libraries)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${program} ${sources})
+  coppice_compile(${program})
+  # tests/ for shared helpers, src/ for the internal headers under test
+  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM libraries PREPEND coppice:: OUTPUT_VARIABLE links)
+  target_link_libraries(${program} PRIVATE ${links} GTest::gtest_main)
+endfunction()
+
+# coppice_discover(<program> <prefix> <properties>): one CTest test per test case of a program, found when CTest runs.
+# The prefix keeps equal names in different programs apart. The properties are set from a file of their own, because
+# gtest_discover_tests tears lists (labels) apart.
+function(coppice_discover program prefix properties)
+  if(NOT TARGET ${program})
+    return()
+  endif()
+  gtest_discover_tests(${program} TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+  set(file ${PROJECT_BINARY_DIR}/${program}-properties.cmake)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [=[
+if(@program@_TESTS)
+  set_tests_properties(${@program@_TESTS} PROPERTIES @properties@)
+endif()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+endfunction()

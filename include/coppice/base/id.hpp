@@ -1,0 +1,28 @@
+#pragma once
+/// Strong identifiers: two ids of different tags never mix, and none turns back into a number by itself.
+#include <compare>
+#include <cstdint>
+#include <functional>
+
+namespace coppice {
+
+template <class Tag, class Rep = std::uint64_t>
+class id {
+ public:
+  constexpr id() noexcept = default;
+  constexpr explicit id(Rep value) noexcept : value_{value} {}
+  [[nodiscard]] constexpr Rep value() const noexcept { return value_; }
+  /// False for the id that was never given.
+  constexpr explicit operator bool() const noexcept { return value_ != Rep{}; }
+  friend constexpr auto operator<=>(id, id) noexcept = default;
+
+ private:
+  Rep value_{};
+};
+
+}  // namespace coppice
+
+template <class Tag, class Rep>
+struct std::hash<coppice::id<Tag, Rep>> {
+  std::size_t operator()(coppice::id<Tag, Rep> i) const noexcept { return std::hash<Rep>{}(i.value()); }
+};

@@ -1,0 +1,26 @@
+#pragma once
+/// The C++ name of a type, at compile time and without RTTI, for logs and reports.
+///
+/// Such a name is for people: it never goes to disk or over the wire.
+#include <string_view>
+
+namespace coppice {
+
+namespace detail {
+template <class T>
+constexpr std::string_view pretty_function() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+// What stands around the type's name is the same for every type, so one known type tells how much to cut off.
+inline constexpr std::size_t name_prefix = pretty_function<int>().find("int");
+inline constexpr std::size_t name_suffix = pretty_function<int>().size() - name_prefix - 3;
+}  // namespace detail
+
+/// For example `"app::counter::bump"`.
+template <class T>
+constexpr std::string_view type_name() noexcept {
+  constexpr std::string_view whole = detail::pretty_function<T>();
+  return whole.substr(detail::name_prefix, whole.size() - detail::name_prefix - detail::name_suffix);
+}
+
+}  // namespace coppice

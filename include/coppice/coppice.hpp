@@ -1,0 +1,4 @@
+#pragma once
+/// All of Coppice's core in one include.
+#include <coppice/base/error.hpp>
+#include <coppice/runtime/runtime.hpp>

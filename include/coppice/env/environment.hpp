@@ -1,0 +1,53 @@
+#pragma once
+/// Everything outside the program's own logic: time, chance, threads, blocking work, faults. The real one comes from
+/// `platform`, the simulated one from `sim`; nothing else in Coppice touches the machine.
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <coppice/base/cxx23.hpp>
+#include <coppice/env/clock.hpp>
+#include <coppice/env/threads.hpp>
+
+namespace coppice {
+
+/// Thread safety: any thread.
+class random_source {
+ public:
+  virtual ~random_source() = default;
+  [[nodiscard]] virtual std::uint64_t next() = 0;
+};
+
+/// Runs work that blocks its thread (files, name look-ups, C libraries), away from the scheduler's workers.
+/// Thread safety: any thread.
+class blocking_pool {
+ public:
+  virtual ~blocking_pool() = default;
+  /// Runs `job` on some thread, later. `job` must not throw.
+  virtual void submit(std::move_only_function<void()> job) = 0;
+};
+
+/// Decides at named places of the code whether an operation fails there. The real environment has none.
+class fault_plan {
+ public:
+  virtual ~fault_plan() = default;
+  [[nodiscard]] virtual bool fails(std::string_view point) = 0;
+};
+
+class environment {
+ public:
+  virtual ~environment() = default;
+  [[nodiscard]] virtual coppice::clock& clock() noexcept = 0;
+  [[nodiscard]] virtual random_source& random() noexcept = 0;
+  /// Null when there are no threads: then something outside, such as `sim::world`, runs the processes.
+  [[nodiscard]] virtual coppice::threads* threads() noexcept = 0;
+  [[nodiscard]] virtual blocking_pool& blocking() noexcept = 0;
+  [[nodiscard]] virtual fault_plan* faults() noexcept = 0;
+  /// A node number that no other runtime of this environment has had.
+  [[nodiscard]] virtual std::uint64_t new_node_number() noexcept = 0;
+};
+
+/// The environment of this machine; implemented by `platform`. Each call gives the same one.
+[[nodiscard]] std::shared_ptr<environment> real_environment();
+
+}  // namespace coppice

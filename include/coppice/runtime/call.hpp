@@ -1,0 +1,273 @@
+#pragma once
+/// Requests and their answers.
+///
+/// A message that names its reply can be called: `struct bump { using reply = int; int by; };`. The caller waits for
+/// the answer, for an error, or for its timeout, whichever comes first; a late answer vanishes. It gets an error at
+/// once when the callee has ended, ends, or drops the request. The library makes the message from the arguments:
+///
+///     const result<int> n = co_await counters.call<counter::bump>(3);
+///     const result<int> m = co_await counters.call<counter::bump>(3).within(100ms);
+#include <coppice/runtime/message.hpp>
+
+namespace coppice {
+
+/// How long a call waits unless told otherwise.
+inline constexpr std::chrono::seconds default_call_timeout{5};
+/// For `within`: as long as it takes.
+inline constexpr std::chrono::nanoseconds forever = detail::no_timeout;
+
+template <class M>
+using reply_of = typename M::reply;
+template <class M>
+concept callable_message = requires { typename M::reply; };
+
+namespace detail {
+
+template <class M>
+struct request_body {
+  pid caller;
+  std::uint64_t call = 0;
+  M message;
+  template <class... Args>
+  explicit request_body(Args&&... args) : message(std::forward<Args>(args)...) {}
+  template <class... Args>
+    requires(!std::is_constructible_v<M, Args...>)
+  explicit request_body(Args&&... args) : message{std::forward<Args>(args)...} {}
+};
+
+template <class R>
+struct reply_body {
+  std::uint64_t call;
+  result<R> answer;
+};
+
+template <class R>
+void answer(kernel& k, pid caller, std::uint64_t call, result<R> value) {
+  k.send(caller, signal::reply, make_letter<reply_body<R>>(plain<reply_body<R>>, call, std::move(value)));
+}
+template <class R>
+void answer_error(kernel& k, pid caller, std::uint64_t call, error why) {
+  answer<R>(k, caller, call, std::unexpected{std::move(why)});
+}
+/// What a caller is told when its request ends unanswered for that reason; `normal`: it was just dropped.
+[[nodiscard]] error error_of(const exit_reason& why);
+
+template <class M>
+void drop_request(kernel& k, envelope& e, const exit_reason& why) {
+  auto& body = static_cast<letter<request_body<M>>&>(e).body;
+  if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, error_of(why));
+  std::destroy_at(&body);
+}
+
+/// The type of a request to a process that receives it by type.
+template <class M>
+inline constexpr message_type plain_request{.name = type_name<M>(),
+                                            .size = sizeof(letter<request_body<M>>),
+                                            .drop = &drop_request<M>,
+                                            .is_request = true,
+                                            .relocate = &relocate_body<request_body<M>>};
+
+template <class R>
+struct pending_reply_of : pending_reply {
+  std::weak_ptr<kernel> k;
+  pending_reply_of(std::weak_ptr<kernel> where, pid who, std::uint64_t number) : k{std::move(where)} {
+    caller = who;
+    call = number;
+    fail = [](kernel& where_now, pending_reply& p, const exit_reason& why) {
+      answer_error<R>(where_now, p.caller, p.call, error_of(why));
+    };
+  }
+  pending_reply_of(const pending_reply_of&) = delete;
+  pending_reply_of& operator=(const pending_reply_of&) = delete;
+  ~pending_reply_of() {
+    if (!answered.exchange(true))
+      if (const auto alive = k.lock()) answer_error<R>(*alive, caller, call, error_of(exit_reason{}));
+  }
+};
+
+}  // namespace detail
+
+/// An answer to be given later, from anywhere: any process, any thread. Copies share one answer; the first one given
+/// counts. When all copies are gone without an answer, or the process that took the request ends first, the caller gets
+/// an error.
+/// Thread safety: any thread, each on its own copy.
+template <class R>
+class reply_to {
+ public:
+  explicit reply_to(std::shared_ptr<detail::pending_reply_of<R>> state) noexcept : state_{std::move(state)} {}
+  /// False: it was answered before, or the callee has ended.
+  template <class... V>
+  bool reply(V&&... value) {
+    return give(result<R>{std::in_place, std::forward<V>(value)...});
+  }
+  bool fail(error why) { return give(std::unexpected{std::move(why)}); }
+  [[nodiscard]] pid caller() const noexcept { return state_->caller; }
+
+ private:
+  bool give(result<R> value) {
+    const auto kernel = state_->k.lock();
+    if (!kernel || state_->answered.exchange(true)) return false;
+    detail::answer<R>(*kernel, state_->caller, state_->call, std::move(value));
+    return true;
+  }
+  std::shared_ptr<detail::pending_reply_of<R>> state_;
+};
+
+/// A request received by a process: `auto ask = co_await me.receive<request<bump>>();`. Answer it with `reply`; when it
+/// is destroyed unanswered, its caller gets an error. To answer from another process or thread, `defer` it.
+template <class M>
+class request {
+ public:
+  using reply_type = reply_of<M>;
+  request(self& callee, pid caller, std::uint64_t call, M content)
+      : message{std::move(content)},
+        kernel_{&callee.host()},
+        slot_{&callee.process()},
+        callee_{callee.id()},
+        caller_{caller},
+        call_{call} {}
+  request(request&& other) noexcept
+      : message{std::move(other.message)},
+        kernel_{std::exchange(other.kernel_, nullptr)},
+        slot_{other.slot_},
+        callee_{other.callee_},
+        caller_{other.caller_},
+        call_{other.call_} {}
+  request& operator=(request&& other) noexcept {
+    std::swap(message, other.message);
+    std::swap(kernel_, other.kernel_);
+    std::swap(slot_, other.slot_);
+    std::swap(callee_, other.callee_);
+    std::swap(caller_, other.caller_);
+    std::swap(call_, other.call_);
+    return *this;
+  }
+  ~request() {
+    if (kernel_ != nullptr)
+      detail::answer_error<reply_type>(*kernel_, caller_, call_, detail::error_of(detail::reason_of_ending(callee_)));
+  }
+
+  template <class... V>
+  void reply(V&&... value) {
+    if (detail::kernel* k = std::exchange(kernel_, nullptr))
+      detail::answer<reply_type>(*k, caller_, call_, result<reply_type>{std::in_place, std::forward<V>(value)...});
+  }
+  void fail(error why) {
+    if (detail::kernel* k = std::exchange(kernel_, nullptr))
+      detail::answer_error<reply_type>(*k, caller_, call_, std::move(why));
+  }
+  /// From here on the answer comes from the handle, wherever that goes.
+  [[nodiscard]] reply_to<reply_type> defer() {
+    detail::kernel* k = std::exchange(kernel_, nullptr);
+    auto state = std::make_shared<detail::pending_reply_of<reply_type>>(k->weak_from_this(), caller_, call_);
+    k->defer(*slot_, state);
+    return reply_to<reply_type>{std::move(state)};
+  }
+  [[nodiscard]] pid caller() const noexcept { return caller_; }
+
+  M message;
+
+ private:
+  detail::kernel* kernel_;  // null: answered
+  detail::slot* slot_;
+  pid callee_;
+  pid caller_;
+  std::uint64_t call_;
+};
+
+namespace detail {
+
+template <class M>
+struct received<request<M>> {
+  [[nodiscard]] static bool matches(const envelope& e) noexcept { return e.type == &plain_request<M>; }
+  [[nodiscard]] static request<M> take(coroutine& me, envelope& e) {
+    auto body = take_body<request_body<M>>(e);
+    return request<M>{me, body.caller, body.call, std::move(body.message)};
+  }
+};
+
+/// A call on its way: sent when it is awaited.
+template <class M>
+class [[nodiscard]] calling : waiter {
+ public:
+  using reply_type = reply_of<M>;
+  template <class... Args>
+  calling(std::in_place_t, const message_type& type, pid to, Args&&... args)
+      : waiter{.take = &take_reply, .expire = &give_up},
+        to_{to},
+        letter_{make_letter<request_body<M>>(type, std::forward<Args>(args)...)} {}
+  calling(calling&& other) noexcept
+      : waiter{other}, to_{other.to_}, letter_{std::exchange(other.letter_, nullptr)}, timeout_{other.timeout_} {}
+  ~calling() {
+    if (letter_ != nullptr) drop_unsent();
+  }
+
+  /// Waits so long for the answer; `forever` without end.
+  [[nodiscard]] calling within(std::chrono::nanoseconds timeout) && {
+    timeout_ = timeout;
+    return std::move(*this);
+  }
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  bool await_suspend(std::coroutine_handle<P> h) {
+    coroutine& me = process_of(h.promise());
+    me_ = &me;
+    if (to_ == me.id()) {
+      drop_unsent();
+      got_ = std::unexpected{error{errc::calling_self, to_string(to_) + " would wait for itself"}};
+      return false;
+    }
+    call_ = me.new_number();
+    letter_->body.caller = me.id();
+    letter_->body.call = call_;
+    me.wait(h, *this, timeout_);
+    kernel& k = me.host();
+    remote_ = to_.node() != k.node();
+    if (remote_) [[unlikely]]
+      k.await_remote_reply(me.id(), call_, to_, &answer_error<reply_type>);
+    k.send(to_, signal::message, std::exchange(letter_, nullptr));
+    return true;
+  }
+  result<reply_type> await_resume() {
+    if (remote_) [[unlikely]]
+      me_->host().remote_reply_over(me_->id(), call_, to_);
+    return std::move(got_);
+  }
+
+ private:
+  static bool take_reply(waiter& w, coroutine&, envelope& e) {
+    auto& mine = static_cast<calling&>(w);
+    if (e.what() != signal::reply || e.type != &plain<reply_body<reply_type>>) return false;
+    if (static_cast<letter<reply_body<reply_type>>&>(e).body.call != mine.call_) return false;
+    mine.got_ = take_body<reply_body<reply_type>>(e).answer;
+    return true;
+  }
+  static void give_up(waiter& w) {
+    auto& mine = static_cast<calling&>(w);
+    mine.got_ = std::unexpected{error{errc::timeout, "no answer from " + to_string(mine.to_)}};
+  }
+  void drop_unsent() noexcept {
+    std::destroy_at(&letter_->body);
+    release(std::exchange(letter_, nullptr));
+  }
+
+  pid to_;
+  letter<request_body<M>>* letter_;
+  coroutine* me_ = nullptr;
+  std::uint64_t call_ = 0;
+  std::chrono::nanoseconds timeout_ = default_call_timeout;
+  bool remote_ = false;
+  result<reply_type> got_{std::unexpected{error{errc::no_reply}}};
+};
+
+}  // namespace detail
+
+/// Calls a process that receives `request<M>`; for one with handlers, use its `ref`.
+/// `const auto n = co_await call<bump>(counter, 3);`
+template <callable_message M, class... Args>
+[[nodiscard]] detail::calling<M> call(pid to, Args&&... args) {
+  return detail::calling<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...};
+}
+
+}  // namespace coppice

@@ -1,0 +1,135 @@
+#pragma once
+/// What travels between processes: one queue per process holds messages and all other signals, in the order of arrival.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+
+#include <coppice/base/type_name.hpp>
+#include <coppice/runtime/detail/pool.hpp>
+#include <coppice/runtime/exit_reason.hpp>
+#include <coppice/runtime/pid.hpp>
+
+namespace coppice::detail {
+
+class kernel;
+struct slot;
+struct envelope;
+
+enum class signal : std::uint16_t {
+  vacant,   // no envelope has it: what a slot without a process accepts
+  message,  // for the body, the hot one
+  reply,    // the answer to a call
+  start,    // the first of every process
+  exit,     // somebody ended, or wants us to
+  link,
+  unlink,
+  unlink_ack,
+  monitor,
+  demonitor,
+  down,       // somebody we monitor has ended
+  timeout,    // a timer of our own
+  wait_over,  // the time of a wait may be over
+  wake,       // a yield, or blocking work that is done
+  done,       // dealt with ahead of its turn
+};
+
+/// Everything about a kind of message, one object per type: its address is the type's identity.
+struct message_type {
+  std::string_view name;
+  std::uint32_t size;  // of the whole envelope
+  /// Destroys the payload; a request answers its caller with `why` first.
+  void (*drop)(kernel&, envelope&, const exit_reason& why);
+  /// Hands the payload to the object of a process; null for messages that are received by type.
+  void (*deliver)(void* object, kernel&, slot&, envelope&) = nullptr;
+  /// What `deliver` expects the object's process to be; see `object_body`.
+  const void* for_body = nullptr;
+  bool is_request = false;
+  /// Moves the payload into an envelope of its own and leaves this one empty; null where nobody needs it.
+  envelope* (*relocate)(envelope&) = nullptr;
+};
+
+struct envelope {
+  std::atomic<envelope*> next{nullptr};
+  const message_type* type;
+  std::uint64_t tag = 0;  // serial of the receiver << 32 | signal: "a message for whom lives here now" is one compare
+
+  explicit envelope(const message_type* t) noexcept : type{t} {}
+  static constexpr std::uint64_t tag_of(std::uint32_t serial, signal s) noexcept {
+    return std::uint64_t{serial} << 32U | static_cast<std::uint16_t>(s);
+  }
+  [[nodiscard]] signal what() const noexcept { return static_cast<signal>(static_cast<std::uint16_t>(tag)); }
+  [[nodiscard]] std::uint32_t serial() const noexcept { return static_cast<std::uint32_t>(tag >> 32U); }
+  void become(signal s) noexcept { tag = tag_of(serial(), s); }
+};
+
+/// Frees the memory of an envelope whose payload is gone.
+inline void release(envelope* e) noexcept {
+  const std::size_t size = e->type->size;
+  e->~envelope();
+  release(static_cast<void*>(e), size);
+}
+/// Drops the payload and frees the envelope.
+inline void discard(kernel& k, envelope* e, const exit_reason& why) {
+  e->type->drop(k, *e, why);
+  release(e);
+}
+
+template <class M>
+struct letter : envelope {
+  M body;
+  template <class... Args>
+  explicit letter(const message_type* t, Args&&... args) : envelope{t}, body(std::forward<Args>(args)...) {}
+  // Aggregates have no constructor for the form above.
+  template <class... Args>
+    requires(!std::is_constructible_v<M, Args...>)
+  explicit letter(const message_type* t, Args&&... args) : envelope{t}, body{std::forward<Args>(args)...} {}
+};
+
+/// Throws `std::bad_alloc`, and what the message's constructor throws.
+template <class M, class... Args>
+[[nodiscard]] letter<M>* make_letter(const message_type& type, Args&&... args) {
+  static_assert(alignof(M) <= alignof(std::max_align_t), "over-aligned messages are not supported");
+  void* raw = allocate(sizeof(letter<M>));
+  if constexpr (std::is_nothrow_constructible_v<letter<M>, const message_type*, Args...>) {
+    return ::new (raw) letter<M>(&type, std::forward<Args>(args)...);
+  } else {
+    try {
+      return ::new (raw) letter<M>(&type, std::forward<Args>(args)...);
+    } catch (...) {
+      release(raw, sizeof(letter<M>));
+      throw;
+    }
+  }
+}
+
+template <class M>
+void drop_body(kernel&, envelope& e, const exit_reason&) {
+  std::destroy_at(std::addressof(static_cast<letter<M>&>(e).body));
+}
+
+template <class M>
+envelope* relocate_body(envelope& e) {
+  auto& body = static_cast<letter<M>&>(e).body;
+  envelope* moved = make_letter<M>(*e.type, std::move(body));
+  moved->tag = e.tag;
+  std::destroy_at(std::addressof(body));
+  return moved;
+}
+
+/// The type of an untyped message `M`, as `receive<M>` looks for it.
+template <class M>
+inline constexpr message_type plain{
+    .name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>, .relocate = &relocate_body<M>};
+
+/// Takes the payload out of an envelope and leaves it empty.
+template <class M>
+[[nodiscard]] M take_body(envelope& e) {
+  auto& body = static_cast<letter<M>&>(e).body;
+  M out{std::move(body)};
+  std::destroy_at(std::addressof(body));
+  return out;
+}
+
+}  // namespace coppice::detail

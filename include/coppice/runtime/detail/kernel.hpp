@@ -1,0 +1,219 @@
+#pragma once
+/// The one object behind a `runtime`: process table, signals, names, timers, events. Templates in the public headers
+/// call it; users do not.
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <coppice/base/error.hpp>
+#include <coppice/env/environment.hpp>
+#include <coppice/runtime/detail/slot.hpp>
+#include <coppice/runtime/log.hpp>
+#include <coppice/runtime/observe.hpp>
+#include <coppice/runtime/options.hpp>
+#include <coppice/runtime/signals.hpp>
+#include <coppice/runtime/transport.hpp>
+
+namespace coppice::detail {
+
+class scheduler;
+class names;
+class timers;
+class remote_ties;
+class event_stream;
+
+/// An answer that was not given when the request was handled, and that anybody may give until the callee ends.
+struct pending_reply {
+  std::atomic<bool> answered{false};
+  pid caller;
+  std::uint64_t call = 0;
+  void (*fail)(kernel&, pending_reply&, const exit_reason&) = nullptr;
+};
+
+/// How a process begins, apart from what it does.
+struct birth {
+  pid parent;              // nobody: spawned from outside
+  bool linked = false;     // to the parent
+  monitor_ref watched_as;  // by the parent
+  std::string name;
+  std::string label;
+};
+
+/// The first envelope of a process. Its type's `deliver` makes the body, in the new process.
+struct start_letter : envelope {
+  birth with;
+  start_letter(const message_type* t, birth b) : envelope{t}, with{std::move(b)} {}
+};
+
+class kernel : public std::enable_shared_from_this<kernel> {
+ public:
+  /// Throws `std::invalid_argument`, `std::bad_alloc`.
+  kernel(std::shared_ptr<environment> env, runtime_options options);
+  ~kernel();
+  kernel(const kernel&) = delete;
+  kernel& operator=(const kernel&) = delete;
+
+  [[nodiscard]] node_id node() const noexcept { return node_; }
+  [[nodiscard]] environment& env() noexcept { return *env_; }
+  [[nodiscard]] pid pid_of(const slot& p) const noexcept {
+    return pid::from_parts(node_, static_cast<std::uint32_t>(&p - table_), p.serial());
+  }
+  [[nodiscard]] bool alive(pid who) const noexcept;
+
+  // -- sending: takes the envelope
+  void send(pid to, signal s, envelope* e) {
+    e->tag = envelope::tag_of(to.serial(), s);
+    if (to.node() != node_ || to.index() >= table_size_) [[unlikely]]
+      return send_elsewhere(to, e);
+    slot& p = table_[to.index()];
+    if (p.mail.push(e)) schedule(p);
+  }
+  /// An exit signal: as `send`, and the receiver looks at it before the mail that waits.
+  void send_exit(pid to, exited x);
+
+  // -- spawning
+  /// Takes the letter. Gives `name_taken` when the name is another's; throws nothing.
+  [[nodiscard]] result<pid> start(start_letter* first);
+  /// Throws `std::bad_alloc` where the simulation wants memory to be short.
+  void before_spawn();
+
+  // -- for the process itself, in its turn
+  void link(slot& me, pid other);
+  void unlink(slot& me, pid other);
+  [[nodiscard]] monitor_ref monitor(slot& me, pid other);
+  /// A ref for a monitor that is set together with the spawn of the monitored process.
+  [[nodiscard]] monitor_ref monitor_unborn(slot& me);
+  /// After the spawn of a linked or monitored child: the parent's half.
+  void adopt(slot& me, pid child, bool linked, monitor_ref watched_as);
+  bool demonitor(slot& me, monitor_ref ref);
+  void set_label(slot& me, std::string label);
+  [[nodiscard]] result<void> register_name(std::string_view name, pid who);
+  bool unregister_name(std::string_view name);
+  [[nodiscard]] pid where(std::string_view name);
+
+  // -- timers
+  /// Takes the envelope, and sends it at `due`.
+  [[nodiscard]] timer_ref arm(time_point due, pid to, signal s, envelope* e);
+  /// True: it will never be sent. False: it was sent or disarmed before.
+  bool disarm(timer_ref ref);
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref);
+  [[nodiscard]] timer_ref start_timer(slot& me, std::chrono::nanoseconds after);
+  /// For a timer of `me`: also makes sure that a `timeout` already queued is never received.
+  bool cancel_timer(slot& me, timer_ref ref);
+  [[nodiscard]] time_point now() noexcept { return env_->clock().now(); }
+
+  /// `reply` was taken along by somebody: when `me` ends first, its caller is told so.
+  void defer(slot& me, const std::shared_ptr<pending_reply>& reply);
+
+  // -- work on threads for blocking calls
+  void submit_blocking(std::move_only_function<void()> job) { env_->blocking().submit(std::move(job)); }
+  /// From a thread that may outlive the runtime: as `send`, or nothing when it is over.
+  void send_late(pid to, signal s, envelope* e);
+
+  // -- calls to other nodes end with the connection
+  void await_remote_reply(pid caller, std::uint64_t call, pid callee, void (*fail)(kernel&, pid, std::uint64_t, error));
+  void remote_reply_over(pid caller, std::uint64_t call, pid callee);
+
+  // -- running; see scheduler
+  /// Handles up to `budget` signals of a process the caller owns; true: it has more and must be scheduled again.
+  [[nodiscard]] bool run(slot& p, int budget, stall_guard& guard);
+  void schedule(slot& p, bool spawned = false);
+  [[nodiscard]] scheduler& sched() noexcept { return *scheduler_; }
+  /// For an environment without threads, before anything is spawned.
+  void set_scheduler(std::unique_ptr<scheduler> s);
+  /// Slots without a process, by the handful; how many there were.
+  [[nodiscard]] std::size_t take_slots(std::uint32_t* into, std::size_t most);
+  void give_slots(const std::uint32_t* from, std::size_t n) noexcept;
+  [[nodiscard]] slot& slot_at(std::uint32_t index) noexcept { return table_[index]; }
+  [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
+  [[nodiscard]] timers& clockwork() noexcept { return *timers_; }
+
+  // -- remote
+  void set_transport(std::shared_ptr<transport> t);
+  void deliver(parcel p);
+  void node_lost(node_id node);
+
+  // -- observation
+  [[nodiscard]] std::vector<process_info> snapshot();
+  [[nodiscard]] std::optional<process_info> info(pid who);
+  [[nodiscard]] runtime_counters counters();
+  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
+  [[nodiscard]] event_stream& events() noexcept { return *events_; }
+  void note_dead_letter(pid to, const envelope& e);
+  void report_stall(slot& p, std::chrono::milliseconds lasting);
+  void count_outside(std::uint64_t spawned, std::uint64_t ended, std::uint64_t handled) noexcept;
+
+  // -- the end
+  /// Ends a process that is stuck in its handler as `abandoned`; false: it is not stuck (any more) or not alive.
+  bool abandon(pid who);
+  /// Kills every process and waits until they are gone, or for the time the options give.
+  /// False: threads are stuck in processes, and this object must outlive them.
+  [[nodiscard]] bool stop();
+  /// Drops everything without a word to anybody, as a power cut would. Nothing may be running.
+  void crash();
+  [[nodiscard]] bool crashed() const noexcept { return crashed_; }
+
+ private:
+  friend class remote_ties;
+  [[nodiscard]] verdict handle(slot& p, envelope& e, turn& t);
+  [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
+  [[nodiscard]] verdict offer_as_message(slot& p, envelope& e, turn& t);
+  [[nodiscard]] verdict dropped(envelope& e);
+  [[nodiscard]] verdict handle_rare(slot& p, envelope& e, turn& t);
+  [[nodiscard]] verdict begin(slot& p, start_letter& first, turn& t);
+  [[nodiscard]] verdict handle_exit(slot& p, envelope& e, turn& t);
+  [[nodiscard]] bool take_down(slot& p, envelope& e);
+  [[nodiscard]] bool take_timeout(slot& p, envelope& e);
+  void apply(slot& p, const envelope& e);
+  [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
+  void finish(slot& p, exit_reason why, body* to_destroy, envelope* rest);
+  void end(slot& p, turn& t, envelope* rest);
+  void bury(slot& p, envelope* e, bool kept);
+  void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
+  void tell_the_bereaved(slot& p, pid me, const exit_reason& why);
+  void report_end(pid me, side_block* side, const exit_reason& why);
+  void send_elsewhere(pid to, envelope* e);
+  void bounce(pid to, envelope& e, const exit_reason& why);
+  template <class Signal>
+  void send_small(pid to, signal s, Signal body);
+  void drop_watch(pid watcher, pid target, monitor_ref ref);
+  [[nodiscard]] side_block& side_of(slot& p);
+  void free_side(slot& p) noexcept;
+  [[nodiscard]] std::uint32_t take_slot();
+  void free_slot(std::uint32_t index) noexcept;
+  [[nodiscard]] process_info describe(std::uint32_t index);
+  void refresh_length(slot& p);
+  void release_claim(slot& p, envelope& mine);
+
+  std::shared_ptr<environment> env_;
+  runtime_options options_;
+  node_id node_;
+  slot* table_ = nullptr;
+  std::uint32_t table_size_ = 0;
+  fault_plan* faults_ = nullptr;
+  std::atomic<std::uint32_t> slots_used_{1};
+  std::mutex free_mutex_;
+  std::vector<std::uint32_t> free_slots_;
+  std::mutex side_mutex_;
+  std::vector<std::unique_ptr<side_block>> sides_;
+  std::vector<side_block*> free_sides_;
+  std::unique_ptr<names> names_;
+  std::unique_ptr<event_stream> events_;
+  std::unique_ptr<timers> timers_;
+  std::unique_ptr<remote_ties> ties_;
+  std::shared_ptr<transport> transport_;
+  std::unique_ptr<scheduler> scheduler_;
+  std::atomic<std::uint64_t> dead_letters_{0};
+  std::atomic<std::uint64_t> spawned_outside_{0};
+  std::atomic<std::uint64_t> ended_outside_{0};
+  std::atomic<std::uint64_t> handled_outside_{0};
+  time_point started_{};
+  std::atomic<bool> stopping_{false};
+  std::mutex late_mutex_;
+  std::atomic<bool> crashed_{false};
+};
+
+}  // namespace coppice::detail

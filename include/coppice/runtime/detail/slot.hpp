@@ -1,0 +1,143 @@
+#pragma once
+/// A process as the kernel keeps it: one cache line, in memory that is never given back while the runtime lives.
+///
+/// The rule everything hangs on: whoever turns a mailbox from idle to not idle OWNS the process until it is idle again,
+/// and may touch all its plain fields. So a message costs two atomic operations, an old sender may push into a slot
+/// that has long been reused (the serial tells), and a spawn is the first envelope of a new serial.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include <coppice/runtime/detail/envelope.hpp>
+
+namespace coppice::detail {
+
+inline void cpu_pause() noexcept { __builtin_ia32_pause(); }
+
+struct mailbox {
+  std::atomic<envelope*> tail{nullptr};  // null when idle, else the newest envelope
+  envelope* head = nullptr;              // owner's: the envelope in hand
+
+  /// True: the caller owns the process now and has to schedule it.
+  [[nodiscard]] bool push(envelope* e) noexcept {
+    envelope* before = tail.exchange(e, std::memory_order_acq_rel);
+    if (before == nullptr) {
+      head = e;
+      return true;
+    }
+    before->next.store(e, std::memory_order_release);
+    return false;
+  }
+  /// Takes ownership of an idle process with `e`, which the caller keeps; false when it is not idle.
+  [[nodiscard]] bool claim(envelope* e) noexcept {
+    envelope* idle = nullptr;
+    if (!tail.compare_exchange_strong(idle, e, std::memory_order_acq_rel, std::memory_order_relaxed)) return false;
+    head = e;
+    return true;
+  }
+  enum class step : std::uint8_t { next, idle, hidden };
+  /// Past `e`: to the next envelope (in `n`), to idle (then the process is no longer the caller's), or the next one is
+  /// hidden: its sender was interrupted between the two halves of its push.
+  [[nodiscard]] step advance(envelope* e, envelope*& n) noexcept {
+    n = e->next.load(std::memory_order_acquire);
+    if (n != nullptr) return step::next;
+    envelope* last = e;
+    if (tail.load(std::memory_order_relaxed) == e &&
+        tail.compare_exchange_strong(last, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed))
+      return step::idle;
+    for (int i = 0; i < 1000; ++i) {  // usually a few nanoseconds
+      n = e->next.load(std::memory_order_acquire);
+      if (n != nullptr) return step::next;
+      cpu_pause();
+    }
+    return step::hidden;
+  }
+};
+
+enum class verdict : std::uint8_t { alive, kept, ended };  // kept: the body holds on to the envelope
+
+struct turn;
+struct body;
+
+/// What a kind of process does with its signals; one object per kind.
+struct body_type {
+  verdict (*offer)(body&, turn&, envelope&);  // one message, or a signal that became one
+  void (*destroy)(body&, kernel&) noexcept;
+  std::uint32_t (*held)(const body&) noexcept;  // messages it has put aside
+};
+struct body {
+  const body_type* type;
+};
+
+struct side_block;
+
+struct alignas(64) slot {
+  // In the tag, beside the serial and the signal that it accepts; only the owner writes them.
+  static constexpr std::uint64_t traps_exits = 1U << 16U;
+  static constexpr std::uint64_t parent_linked = 1U << 17U;
+  static constexpr std::uint64_t has_process = 1U << 18U;
+  static constexpr std::uint64_t flags = 0xffff0000U;
+
+  mailbox mail;
+  std::atomic<std::uint64_t> tag{0};  // of the messages it accepts now, and the flags
+  body* process = nullptr;
+  std::atomic<side_block*> side{nullptr};
+  // The parent is of this node: the one link nearly every process has. Atomic, as all below, for observers only.
+  std::atomic<std::uint32_t> parent_index{0};
+  std::atomic<std::uint32_t> parent_serial{0};
+  std::atomic<std::uint32_t> handled{0};
+  std::atomic<std::uint32_t> length{0};  // of the mailbox when somebody last looked
+  std::atomic<std::uint8_t> urgent{0};   // an exit signal, or somebody's question, wants the queue looked through
+  std::atomic<std::uint8_t> named{0};
+  std::atomic<std::uint16_t> body_units{0};  // memory of the body and its frames, in units of 16 bytes
+  std::atomic<std::uint32_t> born_ds{0};     // tenths of a second since the runtime started
+
+  [[nodiscard]] std::uint64_t tag_now() const noexcept { return tag.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t serial() const noexcept { return static_cast<std::uint32_t>(tag_now() >> 32U); }
+  [[nodiscard]] bool accepts(const envelope& e) const noexcept { return ((e.tag ^ tag_now()) & ~flags) == 0; }
+  [[nodiscard]] bool is(std::uint64_t flag) const noexcept { return (tag_now() & flag) != 0; }
+  void note_body_bytes(std::size_t bytes) noexcept {
+    body_units.store(static_cast<std::uint16_t>(std::min<std::size_t>(bytes / 16, 0xffff)), std::memory_order_relaxed);
+  }
+  void set(std::uint64_t flag, bool on) noexcept {
+    tag.store(on ? tag_now() | flag : tag_now() & ~flag, std::memory_order_relaxed);
+  }
+};
+static_assert(sizeof(slot) == 64);
+
+inline constexpr std::uint8_t look_for_exit = 1;
+inline constexpr std::uint8_t look_for_length = 2;
+
+/// Where a thread that runs processes and whoever finds it stuck agree on who has the process.
+struct stall_guard {
+  static constexpr std::uint32_t none = 0, asked = 1, taken = 2;
+  std::atomic<std::uint32_t> phase{0};  // odd while in a body's code
+  std::atomic<std::uint32_t> state{none};
+  /// By the thread that runs, when `state` is not `none`: waits for the decision.
+  [[nodiscard]] bool was_taken() const noexcept {
+    while (state.load(std::memory_order_acquire) == asked) cpu_pause();
+    return state.load(std::memory_order_acquire) == taken;
+  }
+};
+
+/// One stretch of running one process on one thread.
+struct turn {
+  kernel& k;
+  slot& p;
+  stall_guard& guard;
+  exit_reason ending{};
+  bool ends = false;                      // the process asked to end
+  bool taken = false;                     // it was abandoned under our feet
+  const message_type* message = nullptr;  // the one being handled, for the report of a failure
+  envelope* unanswered = nullptr;         // a request whose handler failed
+  int budget = 0;
+  turn* outer = nullptr;
+};
+extern constinit thread_local turn* current_turn;  // null outside of processes
+
+/// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
+[[nodiscard]] kernel& kernel_here();
+/// Why `who` ends, while it is ending on this thread; `normal` otherwise.
+[[nodiscard]] exit_reason reason_of_ending(pid who);
+
+}  // namespace coppice::detail

@@ -1,0 +1,51 @@
+#pragma once
+/// What can be received, and how it is taken out of an envelope: messages by their type, requests, or anything.
+#include <coppice/runtime/detail/coroutine.hpp>
+
+namespace coppice {
+
+/// Any message at all, in a receive: `co_await me.receive<hello, any_message>()` takes what is no `hello`.
+class any_message {
+ public:
+  any_message(detail::kernel& k, detail::envelope* e) noexcept : kernel_{&k}, envelope_{e} {}
+  any_message(any_message&& other) noexcept
+      : kernel_{other.kernel_}, envelope_{std::exchange(other.envelope_, nullptr)} {}
+  any_message& operator=(any_message&& other) noexcept {
+    std::swap(kernel_, other.kernel_);
+    std::swap(envelope_, other.envelope_);
+    return *this;
+  }
+  ~any_message() {
+    if (envelope_ != nullptr) detail::discard(*kernel_, envelope_, exit_reason{});
+  }
+  /// The C++ type of the message, for reports.
+  [[nodiscard]] std::string_view type() const noexcept { return envelope_->type->name; }
+  /// The message when it is an `M`, else null.
+  template <class M>
+  [[nodiscard]] M* get_if() noexcept {
+    return envelope_->type == &detail::plain<M> ? &static_cast<detail::letter<M>*>(envelope_)->body : nullptr;
+  }
+
+ private:
+  detail::kernel* kernel_;
+  detail::envelope* envelope_;
+};
+
+namespace detail {
+
+/// How `T` in a receive recognises its envelope and comes out of it.
+template <class T>
+struct received {
+  [[nodiscard]] static bool matches(const envelope& e) noexcept { return e.type == &plain<T>; }
+  [[nodiscard]] static T take(coroutine&, envelope& e) { return take_body<T>(e); }
+};
+template <>
+struct received<any_message> {
+  [[nodiscard]] static bool matches(const envelope&) noexcept { return true; }
+  [[nodiscard]] static any_message take(coroutine& me, envelope& e) {
+    return any_message{me.host(), e.type->relocate(e)};
+  }
+};
+
+}  // namespace detail
+}  // namespace coppice

@@ -1,0 +1,77 @@
+#pragma once
+/// What can be seen of a running runtime from outside, without stopping it.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <coppice/runtime/exit_reason.hpp>
+#include <coppice/runtime/pid.hpp>
+
+namespace coppice {
+
+enum class process_state : std::uint8_t {
+  waiting,   ///< for mail
+  runnable,  ///< has mail and waits for a worker
+  running,
+};
+[[nodiscard]] std::string_view to_string(process_state state) noexcept;
+
+struct process_info {
+  pid id;
+  std::string name;   ///< registered; empty: none
+  std::string label;  ///< given for people; empty: none
+  process_state state = process_state::waiting;
+  std::uint32_t mailbox = 0;  ///< messages waiting; of a process that is stuck, as it was when last seen
+  std::uint32_t handled = 0;  ///< signals handled since it started, modulo 2^32
+  std::size_t memory = 0;     ///< bytes of the process itself, without its queue and without what its objects own
+  pid parent;                 ///< who spawned it; nobody: it was spawned from outside
+  std::vector<pid> links;
+  std::uint32_t monitors = 0;   ///< how many it has on others
+  std::uint32_t monitored = 0;  ///< how many others have on it
+  bool traps_exits = false;
+  std::chrono::milliseconds age{0};  ///< to a tenth of a second
+};
+
+/// Sums since the start of the runtime, each exact when nothing runs.
+struct runtime_counters {
+  std::uint64_t spawned = 0;
+  std::uint64_t ended = 0;
+  std::uint64_t handled = 0;       ///< signals handled by all processes
+  std::uint64_t turns = 0;         ///< times a worker took up a process
+  std::uint64_t stolen = 0;        ///< processes taken from another worker's queue
+  std::uint64_t parked = 0;        ///< times a worker went to sleep
+  std::uint64_t injected = 0;      ///< processes made runnable from outside the workers
+  std::uint64_t stalls = 0;        ///< workers replaced because a process did not let go
+  std::uint64_t dead_letters = 0;  ///< messages nobody received
+  std::uint64_t timers = 0;        ///< pending now
+};
+
+// Events: subscribe with `runtime::subscribe<E>` or `self::subscribe<E>`; each then comes as a message.
+
+/// A message was sent to a process that had ended, or was left over when it did.
+struct dead_letter {
+  pid to;
+  std::string_view message;  ///< its type
+};
+/// A process has ended.
+struct process_ended {
+  pid who;
+  std::string name;
+  std::string label;
+  exit_reason reason;
+};
+/// A process has held its worker for too long; the others go on without it.
+struct process_stalled {
+  pid who;
+  std::string name;
+  std::string label;
+  std::chrono::milliseconds lasting{0};
+};
+/// A node can't be reached any more.
+struct node_down {
+  node_id node;
+};
+
+}  // namespace coppice

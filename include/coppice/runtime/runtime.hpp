@@ -1,0 +1,171 @@
+#pragma once
+/// A runtime: the processes of one node and the threads that run them.
+///
+///     coppice::task<> greeter(coppice::self& me) {
+///       const hello m = co_await me.receive<hello>();
+///       ...
+///     }
+///     coppice::runtime rt;
+///     const coppice::pid p = rt.spawn(greeter);
+///     rt.send(p, hello{"world"});
+///     rt.wait(p);
+///
+/// Nothing is global: any number of runtimes live side by side and know nothing of each other.
+#include <coppice/runtime/spawn.hpp>
+
+namespace coppice {
+
+/// Thread safety: any thread. The functions that wait (`call`, `wait`) are for plain threads; inside a process they
+/// throw `std::logic_error`, since there a thread must never be blocked: use `co_await` there.
+class runtime {
+ public:
+  /// Throws `std::invalid_argument` for options that make no sense.
+  explicit runtime(runtime_options options = {});
+  /// On another environment than this machine's; see `sim::world`.
+  runtime(std::shared_ptr<environment> env, runtime_options options);
+  /// Kills all processes that are left and waits for them: their destructors run, nothing else of theirs. Those stuck
+  /// in code that does not come back are reported and left behind.
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  [[nodiscard]] node_id node() const noexcept { return kernel_->node(); }
+
+  // -- processes, as in `self`. Throw `std::bad_alloc`, `spawn_failed`.
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  pid spawn(F body, Args&&... args) {
+    return detail::or_throw(detail::spawn_coroutine(*kernel_, {}, std::move(body), std::forward<Args>(args)...));
+  }
+  template <class T, class... Args>
+    requires detail::object_from<T, Args...>
+  ref<T> spawn(Args&&... args) {
+    return ref<T>{detail::or_throw(detail::spawn_object<T>(*kernel_, {}, std::forward<Args>(args)...))};
+  }
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  result<pid> spawn_with(spawn_options options, F body, Args&&... args) {
+    return detail::spawn_coroutine(*kernel_, {.name = std::move(options.name), .label = std::move(options.label)},
+                                   std::move(body), std::forward<Args>(args)...);
+  }
+  template <class T, class... Args>
+    requires detail::object_from<T, Args...>
+  result<ref<T>> spawn_with(spawn_options options, Args&&... args) {
+    auto started = detail::spawn_object<T>(
+        *kernel_, {.name = std::move(options.name), .label = std::move(options.label)}, std::forward<Args>(args)...);
+    if (!started) return std::unexpected{std::move(started.error())};
+    return ref<T>{*started};
+  }
+
+  // -- signals
+  template <class M>
+  void send(pid to, M&& message) {
+    using body = std::decay_t<M>;
+    kernel_->send(to, detail::signal::message,
+                  detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+  }
+  template <class M, class T, class... Args>
+    requires handles_cast<T, M>
+  void cast(ref<T> to, Args&&... args) {
+    kernel_->send(to.id(), detail::signal::message,
+                  detail::make_letter<M>(detail::handled<T, M>, std::forward<Args>(args)...));
+  }
+  template <class M>
+  timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
+    using body = std::decay_t<M>;
+    return kernel_->arm(kernel_->now() + delay, to, detail::signal::message,
+                        detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+  }
+  bool cancel(timer_ref ref) { return kernel_->disarm(ref); }
+  void exit(pid who, exit_reason reason) { kernel_->send_exit(who, {pid{}, std::move(reason), false}); }
+  void kill(pid who) { exit(who, exit_reason::kill()); }
+  /// Ends a process that is stuck in its handler with `abandoned`, although its code still runs; the code goes on for
+  /// itself and is cleaned up when it comes back. False: it is not in its handler now, so that a kill will do.
+  bool abandon(pid who) { return kernel_->abandon(who); }
+
+  // -- waiting, from plain threads
+  /// `const result<int> n = rt.call<counter::bump>(counters, 3);`
+  template <class M, class T, class... Args>
+    requires handles_call<T, M>
+  result<reply_of<M>> call(ref<T> to, Args&&... args) {
+    return call_within<M>(default_call_timeout, to, std::forward<Args>(args)...);
+  }
+  template <class M, class T, class... Args>
+    requires handles_call<T, M>
+  result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, ref<T> to, Args&&... args) {
+    return run_call(
+        detail::calling<M>{std::in_place, detail::handled_request<T, M>, to.id(), std::forward<Args>(args)...}.within(
+            timeout));
+  }
+  template <callable_message M, class... Args>
+  result<reply_of<M>> call(pid to, Args&&... args) {
+    return call_within<M>(default_call_timeout, to, std::forward<Args>(args)...);
+  }
+  template <callable_message M, class... Args>
+  result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, pid to, Args&&... args) {
+    return run_call(
+        detail::calling<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...}.within(timeout));
+  }
+  /// Until `who` has ended: its reason, `noproc` when it had ended before.
+  exit_reason wait(pid who);
+
+  // -- names
+  [[nodiscard]] result<void> register_name(std::string_view name, pid who) { return kernel_->register_name(name, who); }
+  bool unregister_name(std::string_view name) { return kernel_->unregister_name(name); }
+  [[nodiscard]] pid where(std::string_view name) const { return kernel_->where(name); }
+
+  // -- observation
+  [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
+  /// All live processes, without stopping any. Costs time for each process, and none of theirs.
+  [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
+  [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
+  /// Its parent, its parent's parent and so on, as far as they are alive.
+  [[nodiscard]] std::vector<pid> ancestors(pid who);
+  [[nodiscard]] runtime_counters counters() { return kernel_->counters(); }
+  template <class E>
+  void subscribe(pid who) {
+    kernel_->events().subscribe(detail::plain<E>, who);
+  }
+  template <class E>
+  void publish(const E& event) {
+    kernel_->events().publish(event);
+  }
+  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    kernel_->log(level, text, fields);
+  }
+
+  // -- other nodes
+  void connect(std::shared_ptr<transport> t) { kernel_->set_transport(std::move(t)); }
+  /// For transports.
+  void deliver(parcel p) { kernel_->deliver(std::move(p)); }
+  void node_lost(node_id node) { kernel_->node_lost(node); }
+
+  /// For the library.
+  [[nodiscard]] detail::kernel& host() noexcept { return *kernel_; }
+
+ private:
+  template <class R>
+  struct outcome {
+    std::atomic<std::uint32_t> done{0};
+    std::optional<R> value;
+  };
+  template <class M>
+  static task<> make_call(self& me, detail::calling<M> call, std::shared_ptr<outcome<result<reply_of<M>>>> into) {
+    into->value = co_await std::move(call);
+    finish(me, into->done);
+  }
+  template <class M>
+  result<reply_of<M>> run_call(detail::calling<M> call) {
+    auto into = std::make_shared<outcome<result<reply_of<M>>>>();
+    spawn(make_call<M>, std::move(call), into);
+    wait_for(into->done);
+    return std::move(*into->value);
+  }
+  static task<> await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into);
+  static void finish(self& me, std::atomic<std::uint32_t>& done);
+  void wait_for(std::atomic<std::uint32_t>& done);
+
+  std::shared_ptr<detail::kernel> kernel_;
+};
+
+}  // namespace coppice

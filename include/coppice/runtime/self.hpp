@@ -1,0 +1,222 @@
+#pragma once
+/// A process as it sees itself: the first parameter of every body, and of handlers that ask for it.
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <coppice/runtime/detail/event_stream.hpp>
+#include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/runtime/signals.hpp>
+#include <coppice/runtime/spawn_options.hpp>
+#include <coppice/runtime/task.hpp>
+
+namespace coppice {
+
+template <class T>
+class ref;
+class any_message;
+
+class self;
+
+namespace detail {
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+/// A function that can be the body of a process: `task<> f(self&, args...)`, called with copies of the arguments.
+template <class F, class... Args>
+concept body_function = std::is_invocable_v<F, self&, std::decay_t<Args>...> &&
+                        is_task<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
+/// A class whose objects can be processes, made from copies of the arguments, with or without `self&` before them.
+template <class T, class... Args>
+concept object_from =
+    std::is_constructible_v<T, std::decay_t<Args>...> || std::is_constructible_v<T, self&, std::decay_t<Args>...>;
+
+template <class... Ms>
+class receiving;
+template <class... Ms>
+class receiving_within;
+class yielding;
+class sleeping;
+class exiting;
+template <class F, class... Args>
+class blocking_call;
+}  // namespace detail
+
+enum class trap : bool { off, on };
+enum class flush : bool { no, yes };
+
+/// A process and the monitor on it, made in one step.
+struct monitored {
+  pid who;
+  monitor_ref ref;
+};
+
+/// Thread safety: for the process itself only, on the thread that runs it.
+class self {
+ public:
+  self(const self&) = delete;
+  self& operator=(const self&) = delete;
+
+  [[nodiscard]] pid id() const noexcept {
+    return pid::from_parts(kernel_->node(), static_cast<std::uint32_t>(slot_ - &kernel_->slot_at(0)), serial_);
+  }
+  /// Who spawned it; nobody when it was spawned from outside.
+  [[nodiscard]] pid parent() const noexcept;
+
+  // -- messages
+
+  /// Never fails and never waits. What is sent to nobody, or to a process that has ended, is a dead letter.
+  template <class M>
+  void send(pid to, M&& message) {
+    using body = std::decay_t<M>;
+    kernel_->send(to, detail::signal::message,
+                  detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+  }
+  /// To whoever has that name now; a dead letter when nobody has.
+  template <class M>
+  void send(std::string_view name, M&& message) {
+    send(where(name), std::forward<M>(message));
+  }
+  /// `auto m = co_await me.receive<hello>();` gives a `hello`, `receive<hello, stop>()` a variant of the two. Messages
+  /// of other types stay where they are, for a later receive. See receive.hpp.
+  template <class... Ms>
+  [[nodiscard]] detail::receiving<Ms...> receive();
+  /// As above, but at most for `timeout`: a variant with `timed_out` as its last alternative. Zero looks at what has
+  /// arrived already and does not wait.
+  template <class... Ms>
+  [[nodiscard]] detail::receiving_within<Ms...> receive(std::chrono::nanoseconds timeout);
+
+  // -- processes. `body` is `task<> body(self&, args...)`; arguments are copied into its frame. `spawn<T>(args...)`
+  //    starts an object with handlers instead, see object.hpp. All throw `std::bad_alloc` and `spawn_failed`.
+
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  pid spawn(F body, Args&&... args);
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  pid spawn_link(F body, Args&&... args);
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  monitored spawn_monitor(F body, Args&&... args);
+  template <class T, class... Args>
+    requires detail::object_from<T, Args...>
+  ref<T> spawn(Args&&... args);
+  template <class T, class... Args>
+    requires detail::object_from<T, Args...>
+  ref<T> spawn_link(Args&&... args);
+  /// With a name, a label or a link: `name_taken` when somebody else has the name, and then nothing was started.
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  result<pid> spawn_with(spawn_options options, F body, Args&&... args);
+  template <class T, class... Args>
+    requires detail::object_from<T, Args...>
+  result<ref<T>> spawn_with(spawn_options options, Args&&... args);
+
+  // -- links, monitors, exits
+
+  /// Both ends are told when the other one ends. Linking twice is linking once; to oneself it is nothing.
+  /// Throws `no_such_process` when `other` is known to have ended and this process does not trap exits; a process that
+  /// traps gets `exited{other, noproc}` instead.
+  void link(pid other) {
+    if (still_itself()) kernel_->link(*slot_, other);
+  }
+  /// No `exited` of that link is made from here on; one that is queued already still comes.
+  void unlink(pid other) {
+    if (still_itself()) kernel_->unlink(*slot_, other);
+  }
+  /// One `down` when `other` ends, at once with `noproc` when it has. Each call makes a monitor of its own.
+  monitor_ref monitor(pid other) { return still_itself() ? kernel_->monitor(*slot_, other) : monitor_ref{}; }
+  /// True: the monitor was there, and its `down` will not come any more. With `flush::yes` also one that arrived
+  /// earlier and was put aside by a receive of other types is gone.
+  bool demonitor(monitor_ref ref, flush also = flush::no);
+  /// With `trap::on`, exit signals become messages (`exited`), except a kill. Off by default.
+  void trap_exits(trap how = trap::on) {
+    if (still_itself()) slot_->set(detail::slot::traps_exits, how == trap::on);
+  }
+  /// Asks `other` to end with `reason`; see the reception matrix in the guide. `exit_reason::kill()` is not survived.
+  void exit(pid other, exit_reason reason) { kernel_->send_exit(other, {id(), std::move(reason), false}); }
+  void kill(pid other) { exit(other, exit_reason::kill()); }
+  /// `co_await me.exit(reason);` ends this process here and now.
+  [[nodiscard]] detail::exiting exit(exit_reason reason);
+  /// Ends this process with `reason` as soon as its code returns or waits. For handlers, which can't await.
+  void stop(exit_reason reason = {});
+
+  // -- time
+
+  [[nodiscard]] time_point now() const { return kernel_->now(); }
+  /// Sends `message` to `to` after `delay`, unless it is cancelled before.
+  template <class M>
+  timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
+    using body = std::decay_t<M>;
+    return kernel_->arm(kernel_->now() + delay, to, detail::signal::message,
+                        detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+  }
+  /// A `timeout` with the same ref comes after `delay`, unless it is cancelled before.
+  timer_ref start_timer(std::chrono::nanoseconds delay) {
+    return still_itself() ? kernel_->start_timer(*slot_, delay) : timer_ref{};
+  }
+  /// True: the message will not be received. For timers of `start_timer` it is not received after a cancel whatever the
+  /// answer; for those of `send_after`, false means it was sent.
+  bool cancel(timer_ref ref);
+  /// How long until it fires; nothing when it has fired or was cancelled.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref) { return kernel_->remaining(ref); }
+  /// `co_await me.sleep(5s);` Mail waits meanwhile.
+  [[nodiscard]] detail::sleeping sleep(std::chrono::nanoseconds duration);
+  /// `co_await me.yield();` lets others run.
+  [[nodiscard]] detail::yielding yield();
+  /// `auto text = co_await me.blocking(read_file, path);` runs `f(args...)` on a thread for blocking work. What it
+  /// throws is thrown here. Arguments are copied: when this process is killed meanwhile, `f` goes on without it.
+  template <class F, class... Args>
+  [[nodiscard]] detail::blocking_call<F, std::decay_t<Args>...> blocking(F f, Args&&... args);
+
+  // -- names and what people see
+
+  /// Gives this process a name; it has one at most, and gives it back when it ends.
+  [[nodiscard]] result<void> register_as(std::string_view name) { return kernel_->register_name(name, id()); }
+  bool unregister(std::string_view name) { return kernel_->unregister_name(name); }
+  /// Who has that name, or nobody.
+  [[nodiscard]] pid where(std::string_view name) const { return kernel_->where(name); }
+  void label(std::string text) {
+    if (still_itself()) kernel_->set_label(*slot_, std::move(text));
+  }
+  /// Copies of all events of type `E` come as messages from now on; see observe.hpp.
+  template <class E>
+  void subscribe() {
+    kernel_->events().subscribe(detail::plain<E>, id());
+  }
+  template <class E>
+  bool unsubscribe() {
+    return kernel_->events().unsubscribe(detail::plain<E>, id());
+  }
+  template <class E>
+  void publish(const E& event) {
+    kernel_->events().publish(event);
+  }
+  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    kernel_->log(level, text, fields);
+  }
+  [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
+  [[nodiscard]] std::uint64_t random() { return kernel_->env().random().next(); }
+
+  /// For the library.
+  [[nodiscard]] detail::kernel& host() const noexcept { return *kernel_; }
+  [[nodiscard]] detail::slot& process() const noexcept { return *slot_; }
+
+ protected:
+  explicit self(detail::kernel& k) noexcept : kernel_{&k} {}
+  ~self() = default;
+  void become(detail::slot& p) noexcept {
+    slot_ = &p;
+    serial_ = p.serial();
+  }
+  /// False in code that was abandoned: what it does must not touch the next process in its slot.
+  [[nodiscard]] bool still_itself() const noexcept { return slot_->serial() == serial_; }
+
+  detail::kernel* kernel_;
+  detail::slot* slot_ = nullptr;
+  std::uint32_t serial_ = 0;
+};
+
+}  // namespace coppice

@@ -1,0 +1,165 @@
+#pragma once
+/// Starting processes: what `self::spawn...` and `runtime::spawn...` have in common.
+#include <coppice/runtime/object.hpp>
+#include <coppice/runtime/receive.hpp>
+
+namespace coppice {
+namespace detail {
+
+/// The first letter of a coroutine process: its frame exists already, made by the parent.
+struct coroutine_start : start_letter {
+  coroutine* made;
+  coroutine_start(birth how, coroutine* c) : start_letter{&type_of, std::move(how)}, made{c} {}
+  static void make(void*, kernel&, slot& p, envelope& e) {
+    std::exchange(static_cast<coroutine_start&>(e).made, nullptr)->settle(p);
+  }
+  static void drop(kernel&, envelope& e, const exit_reason&) {
+    auto& mine = static_cast<coroutine_start&>(e);
+    if (mine.made != nullptr) mine.made->destroy_unborn();
+    std::destroy_at(&mine.with);
+  }
+  static const message_type type_of;
+};
+
+/// The first letter of an object process: the object is made in the new process, so that its failure is an exit.
+template <class T, class... Args>
+struct object_start : start_letter {
+  std::tuple<Args...> args;
+  template <class... Given>
+  explicit object_start(birth how, Given&&... given)
+      : start_letter{&type_of, std::move(how)}, args(std::forward<Given>(given)...) {}
+  static void make(void*, kernel& k, slot& p, envelope& e) {
+    using body_t = object_body<T>;
+    void* raw = allocate(sizeof(body_t));
+    try {
+      std::apply(
+          [&](Args&... a) {
+            if constexpr (std::is_constructible_v<T, Args...>) {
+              p.process = ::new (raw) body_t(std::move(a)...);
+            } else {
+              handler_self me{k, p};
+              p.process = ::new (raw) body_t(me, std::move(a)...);
+            }
+          },
+          static_cast<object_start&>(e).args);
+    } catch (...) {
+      release(raw, sizeof(body_t));
+      throw;
+    }
+    p.note_body_bytes(sizeof(body_t));
+  }
+  static void drop(kernel&, envelope& e, const exit_reason&) {
+    auto& mine = static_cast<object_start&>(e);
+    std::destroy_at(&mine.args);
+    std::destroy_at(&mine.with);
+  }
+  static constexpr message_type type_of{.name = "start",
+                                        .size = sizeof(start_letter) + sizeof(std::tuple<Args...>) + 16,
+                                        .drop = &drop,
+                                        .deliver = &make};
+};
+
+template <class F, class... Args>
+[[nodiscard]] result<pid> spawn_coroutine(kernel& k, birth with, F&& body, Args&&... args) {
+  k.before_spawn();
+  void* raw = allocate(sizeof(coroutine));
+  auto* c = ::new (raw) coroutine{k};
+  try {
+    auto made = body(static_cast<self&>(*c), std::decay_t<Args>(std::forward<Args>(args))...);
+    const std::size_t bytes = newest_frame_bytes;
+    auto frame = made.release();
+    frame.promise().belong_to(*c);
+    c->set_root(frame, bytes);
+    return k.start(::new (allocate(sizeof(coroutine_start))) coroutine_start{std::move(with), c});
+  } catch (...) {
+    c->destroy_unborn();
+    throw;
+  }
+}
+
+template <class T, class... Args>
+[[nodiscard]] result<pid> spawn_object(kernel& k, birth with, Args&&... args) {
+  k.before_spawn();
+  using letter_t = object_start<T, std::decay_t<Args>...>;
+  static_assert(sizeof(letter_t) <= letter_t::type_of.size);
+  void* raw = allocate(letter_t::type_of.size);
+  try {
+    return k.start(::new (raw) letter_t{std::move(with), std::forward<Args>(args)...});
+  } catch (...) {
+    release(raw, letter_t::type_of.size);
+    throw;
+  }
+}
+
+inline pid or_throw(result<pid> started) {
+  if (!started) throw spawn_failed{std::move(started.error())};
+  return *started;
+}
+
+}  // namespace detail
+
+template <class F, class... Args>
+  requires detail::body_function<F, Args...>
+pid self::spawn(F body, Args&&... args) {
+  return detail::or_throw(
+      detail::spawn_coroutine(*kernel_, {.parent = id()}, std::move(body), std::forward<Args>(args)...));
+}
+
+template <class F, class... Args>
+  requires detail::body_function<F, Args...>
+pid self::spawn_link(F body, Args&&... args) {
+  const pid child = detail::or_throw(detail::spawn_coroutine(*kernel_, {.parent = id(), .linked = true},
+                                                             std::move(body), std::forward<Args>(args)...));
+  kernel_->adopt(*slot_, child, true, {});
+  return child;
+}
+
+template <class F, class... Args>
+  requires detail::body_function<F, Args...>
+monitored self::spawn_monitor(F body, Args&&... args) {
+  const monitor_ref ref = kernel_->monitor_unborn(*slot_);
+  const pid child = detail::or_throw(detail::spawn_coroutine(*kernel_, {.parent = id(), .watched_as = ref},
+                                                             std::move(body), std::forward<Args>(args)...));
+  kernel_->adopt(*slot_, child, false, ref);
+  return {child, ref};
+}
+
+template <class T, class... Args>
+  requires detail::object_from<T, Args...>
+ref<T> self::spawn(Args&&... args) {
+  return ref<T>{detail::or_throw(detail::spawn_object<T>(*kernel_, {.parent = id()}, std::forward<Args>(args)...))};
+}
+
+template <class T, class... Args>
+  requires detail::object_from<T, Args...>
+ref<T> self::spawn_link(Args&&... args) {
+  const pid child = detail::or_throw(
+      detail::spawn_object<T>(*kernel_, {.parent = id(), .linked = true}, std::forward<Args>(args)...));
+  kernel_->adopt(*slot_, child, true, {});
+  return ref<T>{child};
+}
+
+template <class F, class... Args>
+  requires detail::body_function<F, Args...>
+result<pid> self::spawn_with(spawn_options options, F body, Args&&... args) {
+  auto started = detail::spawn_coroutine(
+      *kernel_,
+      {.parent = id(), .linked = options.link, .name = std::move(options.name), .label = std::move(options.label)},
+      std::move(body), std::forward<Args>(args)...);
+  if (started && options.link) kernel_->adopt(*slot_, *started, true, {});
+  return started;
+}
+
+template <class T, class... Args>
+  requires detail::object_from<T, Args...>
+result<ref<T>> self::spawn_with(spawn_options options, Args&&... args) {
+  auto started = detail::spawn_object<T>(
+      *kernel_,
+      {.parent = id(), .linked = options.link, .name = std::move(options.name), .label = std::move(options.label)},
+      std::forward<Args>(args)...);
+  if (!started) return std::unexpected{std::move(started.error())};
+  if (options.link) kernel_->adopt(*slot_, *started, true, {});
+  return ref<T>{*started};
+}
+
+}  // namespace coppice

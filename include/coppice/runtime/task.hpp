@@ -1,0 +1,146 @@
+#pragma once
+/// `task<T>`: a function that waits. Bodies of processes and everything they await are tasks.
+///
+/// A task starts when it is awaited and belongs to its process; it never changes threads in the middle of a statement
+/// and needs no locks. Frames are resumed by one loop of the process and never by one another, so that a million awaits
+/// that complete at once use no stack. Killing a process destroys its frames from the outermost in: destructors run.
+///
+/// House rule, because g++ 12 miscompiles the rest: one `co_await` per statement, into a named local; no brace-built
+/// value and no lambda with captures by value in that statement; no `co_await` in a condition or in `?:`.
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <coppice/runtime/detail/pool.hpp>
+
+namespace coppice {
+
+template <class T = void>
+class task;
+
+namespace detail {
+
+class coroutine;
+
+extern constinit thread_local std::size_t newest_frame_bytes;
+
+class promise_base {
+ public:
+  static void* operator new(std::size_t n) {
+    newest_frame_bytes = n;
+    return allocate(n);
+  }
+  static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
+
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  struct final_awaiter {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class P>
+    void await_suspend(std::coroutine_handle<P> h) const noexcept {
+      continue_with(h.promise());
+    }
+    void await_resume() const noexcept {}
+  };
+  final_awaiter final_suspend() noexcept { return {}; }
+  void unhandled_exception() {
+    if (!parent_) throw;  // the outermost frame: straight to the process's loop
+    failure_ = std::current_exception();
+  }
+
+  [[nodiscard]] coroutine& process() const noexcept { return *process_; }
+  void belong_to(coroutine& c) noexcept { process_ = &c; }
+  void return_to(std::coroutine_handle<> parent) noexcept { parent_ = parent; }
+
+ protected:
+  void rethrow_failure() {
+    if (failure_) std::rethrow_exception(std::move(failure_));
+  }
+
+ private:
+  static void continue_with(promise_base& finished) noexcept;
+  coroutine* process_ = nullptr;
+  std::coroutine_handle<> parent_;
+  std::exception_ptr failure_;
+};
+
+template <class T>
+class promise final : public promise_base {
+ public:
+  task<T> get_return_object() noexcept;
+  template <class U>
+  void return_value(U&& value) {
+    value_.emplace(std::forward<U>(value));
+  }
+  [[nodiscard]] T take() {
+    rethrow_failure();
+    return std::move(*value_);
+  }
+
+ private:
+  std::optional<T> value_;
+};
+
+template <>
+class promise<void> final : public promise_base {
+ public:
+  task<void> get_return_object() noexcept;
+  void return_void() noexcept {}
+  void take() { rethrow_failure(); }
+};
+
+/// Makes `next` the frame that the process's loop resumes.
+void resume_next(coroutine& c, std::coroutine_handle<> next) noexcept;
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] task {
+ public:
+  using promise_type = detail::promise<T>;
+  using handle = std::coroutine_handle<promise_type>;
+
+  explicit task(handle h) noexcept : handle_{h} {}
+  task(task&& other) noexcept : handle_{std::exchange(other.handle_, {})} {}
+  task& operator=(task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~task() {
+    if (handle_) handle_.destroy();
+  }
+
+  class awaiter {
+   public:
+    explicit awaiter(handle child) noexcept : child_{child} {}
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class P>
+    void await_suspend(std::coroutine_handle<P> parent) const noexcept {
+      detail::coroutine& process = parent.promise().process();
+      child_.promise().belong_to(process);
+      child_.promise().return_to(parent);
+      detail::resume_next(process, child_);
+    }
+    T await_resume() const { return child_.promise().take(); }
+
+   private:
+    handle child_;
+  };
+  awaiter operator co_await() && noexcept { return awaiter{handle_}; }
+
+  /// For the runtime: gives up the frame.
+  [[nodiscard]] handle release() noexcept { return std::exchange(handle_, {}); }
+
+ private:
+  handle handle_;
+};
+
+template <class T>
+task<T> detail::promise<T>::get_return_object() noexcept {
+  return task<T>{std::coroutine_handle<promise<T>>::from_promise(*this)};
+}
+inline task<void> detail::promise<void>::get_return_object() noexcept {
+  return task<void>{std::coroutine_handle<promise<void>>::from_promise(*this)};
+}
+
+}  // namespace coppice

@@ -1,0 +1,186 @@
+// The environment of this machine: Linux clocks, threads with futexes, a growing pool for blocking work.
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include <coppice/env/environment.hpp>
+
+namespace coppice {
+namespace {
+
+constexpr std::chrono::nanoseconds to_duration(const timespec& t) {
+  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+std::chrono::nanoseconds read_clock(clockid_t which) noexcept {
+  timespec t{};
+  ::clock_gettime(which, &t);
+  return to_duration(t);
+}
+
+class real_clock final : public clock {
+ public:
+  real_clock() {
+    timespec t{};
+    ::clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+    coarseness_ = to_duration(t);
+  }
+  time_point now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC)}; }
+  time_point coarse_now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC_COARSE)}; }
+  std::chrono::nanoseconds coarseness() const noexcept override { return coarseness_; }
+  wall_time wall() noexcept override { return wall_time{read_clock(CLOCK_REALTIME)}; }
+
+ private:
+  std::chrono::nanoseconds coarseness_{};
+};
+
+class real_random final : public random_source {
+ public:
+  std::uint64_t next() override {
+    const std::scoped_lock lock{mutex_};
+    return engine_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::mt19937_64 engine_{(std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()};
+};
+
+class real_thread final : public thread_handle {
+ public:
+  explicit real_thread(std::thread t) : thread_{std::move(t)} {}
+  void join() override { thread_.join(); }
+  void detach() override { thread_.detach(); }
+
+ private:
+  std::thread thread_;
+};
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* until) noexcept {
+  static_assert(sizeof(word) == sizeof(std::uint32_t));
+  return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+class real_threads final : public threads {
+ public:
+  real_threads() { ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0); }
+
+  std::unique_ptr<thread_handle> start(std::string name, std::optional<unsigned> core,
+                                       std::move_only_function<void()> body) override {
+    std::thread t{[body = std::move(body), name = std::move(name)]() mutable {
+      ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());  // the kernel's limit
+      body();
+    }};
+    if (core) {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(*core % cores(), &set);
+      ::pthread_setaffinity_np(t.native_handle(), sizeof set, &set);  // a wish: a forbidden core is no error
+    }
+    return std::make_unique<real_thread>(std::move(t));
+  }
+  unsigned cores() const noexcept override { return std::max(1U, std::thread::hardware_concurrency()); }
+  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::optional<time_point> until) override {
+    timespec deadline{};
+    if (until) {
+      const auto since = std::max(until->time_since_epoch(), std::chrono::nanoseconds{0});
+      deadline.tv_sec = since / std::chrono::seconds{1};
+      deadline.tv_nsec = (since % std::chrono::seconds{1}).count();
+    }
+    futex(word, FUTEX_WAIT_BITSET, expected, until ? &deadline : nullptr);  // absolute, on the monotonic clock
+  }
+  void wake_one(std::atomic<std::uint32_t>& word) noexcept override { futex(word, FUTEX_WAKE, 1, nullptr); }
+  void wake_all(std::atomic<std::uint32_t>& word) noexcept override { futex(word, FUTEX_WAKE, INT32_MAX, nullptr); }
+  void barrier_everywhere() noexcept override { ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+};
+
+/// Starts a thread when a job finds none idle, keeps idle ones for a while, and lets jobs queue beyond the limit.
+class real_blocking_pool final : public blocking_pool {
+ public:
+  ~real_blocking_pool() override {
+    std::unique_lock lock{mutex_};
+    stopping_ = true;
+    work_.notify_all();
+    ended_.wait(lock, [this] { return count_ == 0; });
+  }
+  void submit(std::move_only_function<void()> job) override {
+    const std::scoped_lock lock{mutex_};
+    jobs_.push_back(std::move(job));
+    if (idle_ >= jobs_.size() || count_ == most_threads) {
+      work_.notify_one();
+      return;
+    }
+    std::thread{[this] { work(); }}.detach();  // may throw: then nothing was counted, and the job waits for another
+    ++count_;
+  }
+
+ private:
+  static constexpr unsigned most_threads = 256;
+  static constexpr std::chrono::seconds idle_limit{10};
+
+  void work() {
+    ::pthread_setname_np(::pthread_self(), "coppice-block");
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      if (jobs_.empty()) {
+        if (stopping_) break;
+        ++idle_;
+        const bool woken = work_.wait_for(lock, idle_limit, [this] { return stopping_ || !jobs_.empty(); });
+        --idle_;
+        if (!woken) break;
+        continue;
+      }
+      auto job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      job = nullptr;  // what it holds goes before the lock is taken again
+      lock.lock();
+    }
+    --count_;
+    ended_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::condition_variable ended_;
+  std::deque<std::move_only_function<void()>> jobs_;
+  std::size_t idle_ = 0;
+  unsigned count_ = 0;
+  bool stopping_ = false;
+};
+
+class machine final : public environment {
+ public:
+  coppice::clock& clock() noexcept override { return clock_; }
+  random_source& random() noexcept override { return random_; }
+  coppice::threads* threads() noexcept override { return &threads_; }
+  blocking_pool& blocking() noexcept override { return pool_; }
+  fault_plan* faults() noexcept override { return nullptr; }
+  std::uint64_t new_node_number() noexcept override { return ++nodes_; }
+
+ private:
+  real_clock clock_;
+  real_random random_;
+  real_threads threads_;
+  real_blocking_pool pool_;
+  std::atomic<std::uint64_t> nodes_{0};
+};
+
+}  // namespace
+
+std::shared_ptr<environment> real_environment() {
+  static const auto only = std::make_shared<machine>();
+  return only;
+}
+
+}  // namespace coppice

@@ -1,0 +1,272 @@
+#include <coppice/runtime/spawn.hpp>
+
+namespace coppice::detail {
+
+constinit thread_local std::size_t newest_frame_bytes = 0;
+
+void promise_base::continue_with(promise_base& finished) noexcept {
+  if (finished.parent_) finished.process_->resume_next(finished.parent_);
+}
+void resume_next(coroutine& c, std::coroutine_handle<> next) noexcept { c.resume_next(next); }
+
+constinit const body_type coroutine::type_of{
+    .offer = &coroutine::offer,
+    .destroy = [](body& b, kernel&) noexcept { static_cast<coroutine&>(b).destroy(); },
+    .held = [](const body& b) noexcept { return static_cast<const coroutine&>(b).held_; }};
+
+coroutine::coroutine(kernel& k) noexcept : body{&type_of}, self{k} {}
+
+void coroutine::set_root(std::coroutine_handle<> root, std::size_t bytes) noexcept {
+  root_ = next_ = root;
+  frame_bytes_ = static_cast<std::uint32_t>(bytes);
+}
+
+void coroutine::settle(slot& p) noexcept {
+  become(p);
+  p.process = this;
+  p.note_body_bytes(sizeof(coroutine) + frame_bytes_);
+}
+
+// ---- waiting
+
+void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
+  next_ = h;
+  waiting_ = &w;
+  wait_number_ = 0;
+  if (timeout == no_timeout) {
+    deadline_ = no_deadline;
+    return;
+  }
+  if (timeout.count() <= 0) {  // a mark behind what is in the queue now
+    wait_number_ = new_number();
+    deadline_ = no_deadline;
+    kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
+    return;
+  }
+  coppice::clock& clock = kernel_->env().clock();
+  const auto coarse = clock.coarseness();
+  const time_point now = timeout > coarse * 64 ? clock.coarse_now() + coarse : clock.now();
+  deadline_ = timeout < no_deadline - now ? now + timeout : no_deadline;
+  if (deadline_ < armed_for_) arm(deadline_);
+}
+
+void coroutine::arm(time_point due) {
+  disarm();
+  armed_ = kernel_->arm(due, id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>));
+  armed_for_ = due;
+}
+
+void coroutine::disarm() {
+  if (!armed_) return;
+  kernel_->disarm(armed_);
+  armed_ = {};
+  armed_for_ = no_deadline;
+}
+
+bool coroutine::take_saved(waiter& w) {
+  envelope* before = nullptr;
+  for (envelope* e = saved_; e != nullptr;) {
+    envelope* after = e->next.load(std::memory_order_relaxed);
+    if (!w.take(w, *this, *e)) {
+      before = e;
+      e = after;
+      continue;
+    }
+    remove_saved(before, e);
+    return true;
+  }
+  return false;
+}
+
+void coroutine::remove_saved(envelope* before, envelope* e) noexcept {
+  envelope* after = e->next.load(std::memory_order_relaxed);
+  if (before != nullptr)
+    before->next.store(after, std::memory_order_relaxed);
+  else
+    saved_ = after;
+  if (after == nullptr) saved_last_ = before;
+  --held_;
+  slot_->length.store(held_, std::memory_order_relaxed);
+  release(e);
+}
+
+bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t),
+                            std::uint64_t argument) {
+  envelope* before = nullptr;
+  for (envelope* e = saved_; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
+    if (e->type != &kind || !unwanted(*e, argument)) continue;
+    kind.drop(*kernel_, *e, exit_reason{});
+    remove_saved(before, e);
+    return true;
+  }
+  return false;
+}
+
+void coroutine::destroy() noexcept {
+  kernel& k = *kernel_;
+  disarm();
+  if (root_) root_.destroy();
+  const pid me = id();
+  const exit_reason why = reason_of_ending(me);
+  while (saved_ != nullptr) {
+    envelope* e = std::exchange(saved_, saved_->next.load(std::memory_order_relaxed));
+    if (!e->type->is_request && !k.crashed()) k.note_dead_letter(me, *e);
+    discard(k, e, why);
+  }
+  free();
+}
+
+void coroutine::destroy_unborn() noexcept {
+  if (root_) root_.destroy();
+  free();
+}
+
+void coroutine::free() noexcept {
+  this->~coroutine();
+  release(static_cast<void*>(this), sizeof(coroutine));
+}
+
+bool coroutine::out_of_turn(std::coroutine_handle<> h) {
+  if (current_turn == nullptr || --current_turn->budget > 0) return false;
+  yield(h);
+  return true;
+}
+
+namespace {
+// Trivial payloads: nothing to take out.
+waiter wake_waiter{.take = [](waiter&, coroutine&, envelope& e) { return e.what() == signal::wake; }};
+}  // namespace
+
+void coroutine::yield(std::coroutine_handle<> h) {
+  next_ = h;
+  waiting_ = &wake_waiter;
+  deadline_ = no_deadline;
+  wait_number_ = 0;
+  if (current_turn != nullptr) current_turn->budget = 0;  // and others have their turn
+  kernel_->send(id(), signal::wake, make_letter<wait_number>(plain<wait_number>));
+}
+
+void coroutine::end(exit_reason why) {
+  waiting_ = &wake_waiter;
+  stop(std::move(why));
+}
+
+// ---- signals
+
+verdict coroutine::offer(body& b, turn& t, envelope& e) {
+  auto& me = static_cast<coroutine&>(b);
+  switch (e.what()) {
+    case signal::message: return me.take(t, e);
+    case signal::start: return me.drain(t);
+    case signal::wait_over: return me.wait_may_be_over(t, e);
+    default: break;
+  }
+  // A reply or a wake-up that nobody waits for (any more) is nothing.
+  if (me.waiting_->take(*me.waiting_, me, e)) return me.drain(t);
+  e.type->drop(t.k, e, exit_reason{});
+  return verdict::alive;
+}
+
+verdict coroutine::take(turn& t, envelope& e) {
+  if (waiting_->take(*waiting_, *this, e)) return drain(t);
+  // Put aside. Its own link belongs to the queue until the kernel has gone past it, and is cleared then.
+  if (saved_last_ != nullptr)
+    saved_last_->next.store(&e, std::memory_order_relaxed);
+  else
+    saved_ = &e;
+  saved_last_ = &e;
+  ++held_;
+  slot_->length.store(held_, std::memory_order_relaxed);
+  return verdict::kept;
+}
+
+verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
+  const std::uint32_t number = static_cast<letter<wait_number>&>(e).body.value;
+  if (number != 0) {
+    if (number != wait_number_ || waiting_->expire == nullptr) return verdict::alive;
+  } else {
+    armed_ = {};
+    armed_for_ = no_deadline;
+    if (deadline_ == no_deadline) return verdict::alive;
+    if (kernel_->now() < deadline_) {
+      arm(deadline_);
+      return verdict::alive;
+    }
+  }
+  waiting_->expire(*waiting_);
+  return drain(t);
+}
+
+verdict coroutine::drain(turn& t) {
+  waiting_ = nullptr;
+  deadline_ = no_deadline;
+  wait_number_ = 0;
+  while (next_ && waiting_ == nullptr) std::exchange(next_, {}).resume();
+  return t.ends || waiting_ == nullptr ? verdict::ended : verdict::alive;
+}
+
+// ---- self, beyond templates
+
+}  // namespace coppice::detail
+
+namespace coppice {
+
+pid self::parent() const noexcept {
+  const std::uint32_t index = slot_->parent_index.load(std::memory_order_relaxed);
+  if (index == 0) return {};
+  return pid::from_parts(kernel_->node(), index, slot_->parent_serial.load(std::memory_order_relaxed));
+}
+
+void self::stop(exit_reason reason) {
+  detail::turn* t = detail::current_turn;
+  if (t == nullptr || &t->p != slot_) return;
+  t->ending = std::move(reason);
+  t->ends = true;
+}
+
+bool self::demonitor(monitor_ref ref, flush also) {
+  if (!still_itself()) return false;
+  const bool there = kernel_->demonitor(*slot_, ref);
+  if (also == flush::no || slot_->process->type != &detail::coroutine::type_of) return there;
+  return static_cast<detail::coroutine*>(slot_->process)
+             ->flush_saved(
+                 detail::plain<down>,
+                 [](const detail::envelope& e, std::uint64_t wanted) {
+                   return static_cast<const detail::letter<down>&>(e).body.ref.value() == wanted;
+                 },
+                 ref.value()) ||
+         there;
+}
+
+bool self::cancel(timer_ref ref) {
+  if (!still_itself()) return kernel_->disarm(ref);
+  const bool pending = kernel_->cancel_timer(*slot_, ref);
+  if (slot_->process->type != &detail::coroutine::type_of) return pending;
+  return static_cast<detail::coroutine*>(slot_->process)
+             ->flush_saved(
+                 detail::plain<timeout>,
+                 [](const detail::envelope& e, std::uint64_t wanted) {
+                   return static_cast<const detail::letter<timeout>&>(e).body.ref.value() == wanted;
+                 },
+                 ref.value()) ||
+         pending;
+}
+
+namespace detail {
+
+const message_type coroutine_start::type_of{.name = "start",
+                                            .size = sizeof(coroutine_start),
+                                            .drop = &coroutine_start::drop,
+                                            .deliver = &coroutine_start::make};
+
+error error_of(const exit_reason& why) {
+  switch (why.what()) {
+    case exit_reason::kind::normal: return error{errc::no_reply, "the request was dropped without an answer"};
+    case exit_reason::kind::noproc: return error{errc::noproc};
+    case exit_reason::kind::noconnection: return error{errc::noconnection};
+    default: return error{errc::exited, why.to_string()};
+  }
+}
+
+}  // namespace detail
+}  // namespace coppice

@@ -1,0 +1,105 @@
+#pragma once
+/// Pending timers in hierarchical wheels: arming, cancelling and firing cost the same with one or a million of them.
+///
+/// There is a wheel for each worker, so that arming meets no other thread; anybody may cancel. Time comes in ticks of a
+/// millisecond, and a timer fires at the first tick that is not before its time: never early, at most a tick late.
+#include <array>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include <coppice/runtime/detail/kernel.hpp>
+
+#include "spin_lock.hpp"
+
+namespace coppice::detail {
+
+class wheel {
+ public:
+  using tick = std::uint64_t;
+
+  explicit wheel(tick now) : now_{now} {}
+
+  struct armed {
+    std::uint32_t index;
+    std::uint32_t generation;
+  };
+  armed arm(tick due, time_point exact, pid to, envelope* e);
+  /// The envelope of a timer still pending, which is then gone; null: it is not.
+  [[nodiscard]] envelope* disarm(std::uint32_t index, std::uint32_t generation);
+  [[nodiscard]] std::optional<time_point> due_of(std::uint32_t index, std::uint32_t generation);
+  /// Sends what is due at `now` or before. Done under the lock, so that a cancel that comes too late finds the message
+  /// sent.
+  void advance(tick now, kernel& k);
+  /// No timer fires before this tick; none when nothing is pending.
+  [[nodiscard]] std::optional<tick> next() const;
+  void drop_all(kernel& k);
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  spin_lock lock;  // guards all of the above
+
+ private:
+  static constexpr unsigned bits = 8;
+  static constexpr unsigned width = 1U << bits;
+  static constexpr unsigned levels = 5;
+  static constexpr tick horizon = tick{1}
+                                  << (bits * levels - 1);  // 17 years; what is later is put back when it comes up
+  static constexpr std::uint32_t none = 0;
+
+  struct entry {  // entries are named by their place, 0 is nobody's
+    std::uint32_t before = none;
+    std::uint32_t after = none;
+    std::uint32_t generation = 0;
+    std::uint16_t list = 0;
+    bool pending = false;
+    tick due = 0;
+    time_point exact{};
+    pid to;
+    envelope* letter = nullptr;
+  };
+  void insert(std::uint32_t index);
+  void remove(std::uint32_t index);
+  void free(std::uint32_t index);
+  void cascade(unsigned level);
+  void fire(std::uint32_t first, kernel& k);
+  [[nodiscard]] static unsigned place(tick t, unsigned level) noexcept {
+    return static_cast<unsigned>(t >> (bits * level)) & (width - 1);
+  }
+
+  tick now_;  // everything due up to here has fired
+  std::size_t size_ = 0;
+  std::vector<std::uint32_t> lists_;  // the first entry of each place of each level; made on first use
+  std::array<std::array<std::uint64_t, width / 64>, levels> used_{};
+  std::deque<entry> entries_{1};
+  std::vector<std::uint32_t> free_;
+};
+
+class timers {
+ public:
+  timers(kernel& k, std::size_t wheels, time_point origin);
+
+  timer_ref arm(std::size_t which, time_point due, pid to, envelope* e);
+  [[nodiscard]] envelope* disarm(timer_ref ref);
+  [[nodiscard]] std::optional<time_point> due_of(timer_ref ref);
+  void advance(time_point now);
+  /// When to call `advance` next, as far as is known now.
+  [[nodiscard]] std::optional<time_point> next();
+  void drop_all();
+  [[nodiscard]] std::size_t size();
+  [[nodiscard]] std::size_t wheels() const noexcept { return wheels_.size(); }
+
+ private:
+  struct place {
+    std::size_t wheel;
+    std::uint32_t index;
+    std::uint32_t generation;
+  };
+  [[nodiscard]] std::optional<place> find(timer_ref ref) const noexcept;
+  [[nodiscard]] wheel::tick tick_at_or_after(time_point t) const noexcept;
+
+  kernel& kernel_;
+  time_point origin_;
+  std::deque<wheel> wheels_;
+};
+
+}  // namespace coppice::detail

@@ -1,0 +1,157 @@
+#pragma once
+/// Work stealing over threads.
+///
+/// A worker has three places for processes that have mail: a next-to-run slot for the one just signalled (hot in this
+/// core's cache), a stack of the just spawned (newest first, so that a tree of spawns goes depth first and stays
+/// small), and a queue in fair order. Others are woken only for a surplus, few search at a time, and an idle runtime is
+/// parked.
+#include <array>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "scheduler.hpp"
+#include "spin_lock.hpp"
+
+namespace coppice::detail {
+
+/// A growing ring of processes, open at both ends.
+class run_ring {
+ public:
+  [[nodiscard]] std::uint32_t size() const noexcept { return last_ - first_; }
+  void push_back(slot* p) {
+    if (size() == at_.size()) grow();
+    (*this)[last_++] = p;
+  }
+  slot* pop_front() noexcept { return (*this)[first_++]; }
+  slot* pop_back() noexcept { return (*this)[--last_]; }
+  [[nodiscard]] slot* front() noexcept { return (*this)[first_]; }
+
+ private:
+  slot*& operator[](std::uint32_t i) noexcept { return at_[i & (at_.size() - 1)]; }
+  void grow();
+  std::vector<slot*> at_ = std::vector<slot*>(256);
+  std::uint32_t first_ = 0;
+  std::uint32_t last_ = 0;
+};
+
+/// Written by one thread, read by all.
+class own_counter {
+ public:
+  void add(std::uint64_t n) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+class worker_scheduler;
+
+struct alignas(128) worker {
+  kernel* k = nullptr;
+  worker_scheduler* owner = nullptr;
+  std::uint32_t number = 0;
+
+  spin_lock lock;  // of the three places
+  slot* next = nullptr;
+  run_ring queue;
+  run_ring fresh;
+  std::atomic<std::uint32_t> surplus{0};  // in queue and fresh, for those who do not hold the lock
+  std::atomic<bool> replaced{false};      // a fresh worker has taken over; what is pushed goes elsewhere
+
+  stall_guard guard;
+  std::atomic<slot*> current{nullptr};
+  std::atomic<std::uint32_t> turns{0};
+
+  // the owner's alone
+  int streak = 0;
+  std::array<std::uint32_t, 128> slots{};
+  std::uint32_t slots_count = 0;
+  own_counter spawned, ended, handled, stolen, parks;
+
+  // parking
+  alignas(64) std::atomic<std::uint32_t> asleep{0};
+  std::atomic<std::uint32_t> finished{0};
+  std::unique_ptr<thread_handle> thread;
+
+  // the timekeeper's view
+  std::uint32_t seen_phase = 0;
+  time_point seen_at{};
+};
+extern constinit thread_local worker* here;  // null on threads that are no workers
+
+class worker_scheduler final : public scheduler {
+ public:
+  worker_scheduler(kernel& k, const runtime_options& options);
+  ~worker_scheduler() override;
+  void begin() override;
+  void inject(slot& p) override;
+  void timer_armed(time_point due) override;
+  bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) override;
+  void wake(std::atomic<std::uint32_t>& done) noexcept override { threads_.wake_all(done); }
+  bool take_from_stuck(slot& p) override;
+  bool stop() override;
+  void count(runtime_counters& into) override;
+  bool is_running(const slot& p) override;
+
+  void push(worker& w, slot& p, bool spawned);
+
+ private:
+  void work(worker& w);
+  void leave(worker& w);
+  slot* pick(worker& w);
+  slot* pop(worker& w);
+  slot* search(worker& w);
+  slot* spin(worker& w);
+  slot* steal(worker& w, bool also_next);
+  bool park(worker& w, bool searching);
+  bool work_in_sight(const worker& w) const;
+  void take_injected(worker& w);
+  void note_surplus(worker& w);
+  void wake_one_if_hungry();
+  bool unpark(worker& w);
+  worker& fresh_worker(std::uint32_t number);
+  void launch(worker& w);
+
+  void keep_time();
+  void look_for_stalls(time_point now);
+  void replace(worker& stuck, std::chrono::milliseconds lasting);
+  void kick_timekeeper();
+
+  static constexpr int streak_limit = 64;  // turns from the next slot or the fresh stack before the queue has one
+  static constexpr std::chrono::microseconds spin_for{20};
+
+  kernel& kernel_;
+  coppice::threads& threads_;
+  coppice::clock& clock_;
+  const std::uint32_t count_;
+  const std::uint32_t searchers_;  // at most so many search at a time
+  const int budget_;
+  const std::chrono::milliseconds stall_after_;
+  const bool pin_;
+
+  std::vector<std::atomic<worker*>> workers_;  // the ones in service
+  std::mutex all_mutex_;
+  std::deque<worker> all_;  // also those that were replaced; never freed, as others may still look at them
+  std::vector<worker*> retired_;
+  std::uint64_t stalls_ = 0;
+
+  alignas(64) std::atomic<std::uint32_t> parked_{0};
+  std::atomic<std::uint32_t> searching_{0};
+  alignas(64) std::atomic<std::uint32_t> injected_size_{0};
+  std::mutex injected_mutex_;
+  std::vector<slot*> injected_;
+  std::atomic<std::uint64_t> injected_count_{0};
+  std::atomic<bool> stopping_{false};
+
+  alignas(64) std::atomic<std::int64_t> planned_wake_{0};  // of the timekeeper; in nanoseconds of the clock
+  std::atomic<std::uint32_t> keeper_word_{0};
+  std::atomic<bool> keeper_asleep_{false};
+  std::atomic<bool> keeper_unworried_{false};  // all workers were parked, so it looks for no stalls
+  std::atomic<std::uint32_t> keeper_finished_{0};
+  std::unique_ptr<thread_handle> keeper_;
+};
+
+}  // namespace coppice::detail

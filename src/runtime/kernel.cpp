@@ -1,0 +1,456 @@
+// The process table, running a process, and its beginning and end.
+#include <cxxabi.h>
+#include <sys/mman.h>
+
+#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/event_stream.hpp>
+#include <coppice/runtime/detail/kernel.hpp>
+
+#include "internal/names.hpp"
+#include "internal/remote_ties.hpp"
+#include "internal/scheduler.hpp"
+#include "internal/side_block.hpp"
+#include "internal/timers.hpp"
+
+namespace coppice::detail {
+
+constinit thread_local turn* current_turn = nullptr;
+
+namespace {
+
+// Why the process that is ending on this thread ends, for the requests that go down with its frames.
+struct ending_process {
+  pid who;
+  const exit_reason* why;
+};
+constinit thread_local ending_process ending{};
+
+std::string demangled(const char* mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text{abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
+  return status == 0 ? text.get() : mangled;
+}
+
+exit_reason reason_of_exception(std::string_view handling) {
+  try {
+    throw;
+  } catch (const exit_with& x) {
+    return x.reason();
+  } catch (const std::exception& x) {
+    return exit_reason::error(demangled(typeid(x).name()), x.what(), std::string{handling});
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return exit_reason::error(type != nullptr ? demangled(type->name()) : "unknown", "", std::string{handling});
+  }
+}
+
+}  // namespace
+
+namespace {
+// Stands for the body until the start letter has made one, in the process itself, so that its failure is an exit.
+verdict make_body(body&, turn& t, envelope& e) {
+  e.type->deliver(nullptr, t.k, t.p, e);
+  return t.p.process->type->offer(*t.p.process, t, e);
+}
+constinit const body_type unborn_type{
+    .offer = &make_body, .destroy = [](body&, kernel&) noexcept {}, .held = [](const body&) noexcept { return 0U; }};
+constinit body unborn{&unborn_type};
+}  // namespace
+
+exit_reason reason_of_ending(pid who) {
+  return ending.why != nullptr && ending.who == who ? *ending.why : exit_reason{};
+}
+
+kernel& kernel_here() {
+  if (current_turn == nullptr)
+    throw std::logic_error{"this needs a process to run in; from a plain thread use the functions of coppice::runtime"};
+  return current_turn->k;
+}
+
+// ---- the table
+
+kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
+    : env_{std::move(env)},
+      options_{std::move(options)},
+      node_{options_.node ? options_.node : node_id{env_->new_node_number()}},
+      table_size_{options_.processes + 1},
+      faults_{env_->faults()},
+      names_{std::make_unique<names>()},
+      events_{std::make_unique<event_stream>(*this)},
+      ties_{std::make_unique<remote_ties>()},
+      started_{env_->clock().now()} {
+  if (options_.processes == 0 || options_.processes > (1U << 28U))
+    throw std::invalid_argument{"runtime_options::processes is " + std::to_string(options_.processes) +
+                                "; it must be between 1 and 2^28"};
+  if (options_.budget < 1) throw std::invalid_argument{"runtime_options::budget must be at least 1"};
+  if (!options_.log) options_.log = stderr_sink();
+  // Never moved and never given back: address space for all slots, memory on first touch, one addition to find one. The
+  // zeros the kernel hands out are valid slots without a process.
+  void* table = ::mmap(nullptr, sizeof(slot) * table_size_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (table == MAP_FAILED) throw std::bad_alloc{};
+  ::madvise(table, sizeof(slot) * table_size_, MADV_HUGEPAGE);
+  table_ = static_cast<slot*>(table);
+  const std::size_t workers = options_.workers != 0 ? options_.workers : env_->threads() ? env_->threads()->cores() : 1;
+  options_.workers = static_cast<unsigned>(workers);
+  timers_ = std::make_unique<timers>(*this, env_->threads() ? workers + 1 : 1, started_);
+  if (env_->threads() == nullptr) return;
+  scheduler_ = make_worker_scheduler(*this, options_);
+  scheduler_->begin();
+}
+
+kernel::~kernel() {
+  crash();
+  ::munmap(table_, sizeof(slot) * table_size_);
+}
+
+void kernel::set_scheduler(std::unique_ptr<scheduler> s) { scheduler_ = std::move(s); }
+
+bool kernel::alive(pid who) const noexcept {
+  if (who.node() != node_ || !who || who.index() >= table_size_) return false;
+  return table_[who.index()].serial() == who.serial() && who.index() < slots_used_.load(std::memory_order_relaxed);
+}
+
+std::uint32_t kernel::take_slot() {
+  if (const std::uint32_t mine = slot_from_here(*this)) return mine;
+  {
+    const std::scoped_lock lock{free_mutex_};
+    if (!free_slots_.empty()) {
+      const std::uint32_t index = free_slots_.back();
+      free_slots_.pop_back();
+      return index;
+    }
+  }
+  const std::uint32_t index = slots_used_.fetch_add(1, std::memory_order_relaxed);
+  if (index >= table_size_) {
+    slots_used_.store(table_size_, std::memory_order_relaxed);
+    return 0;
+  }
+  return index;
+}
+
+std::size_t kernel::take_slots(std::uint32_t* into, std::size_t most) {
+  std::size_t n = 0;
+  {
+    const std::scoped_lock lock{free_mutex_};
+    while (n < most && !free_slots_.empty()) {
+      into[n++] = free_slots_.back();
+      free_slots_.pop_back();
+    }
+  }
+  if (n != 0) return n;
+  const auto want = static_cast<std::uint32_t>(most);
+  if (slots_used_.load(std::memory_order_relaxed) + want >= table_size_) return 0;  // the last few go one by one
+  const std::uint32_t first = slots_used_.fetch_add(want, std::memory_order_relaxed);
+  if (first + want > table_size_) return 0;
+  for (std::uint32_t i = want; i > 0; --i) into[n++] = first + i - 1;
+  return n;
+}
+
+void kernel::give_slots(const std::uint32_t* from, std::size_t n) noexcept {
+  const std::scoped_lock lock{free_mutex_};
+  free_slots_.insert(free_slots_.end(), from, from + n);
+}
+
+void kernel::free_slot(std::uint32_t index) noexcept {
+  if (table_[index].serial() == 0) return;  // its serials are used up: no old pid may ever meet a new process
+  if (!slot_to_here(*this, index)) give_slots(&index, 1);
+}
+
+side_block& kernel::side_of(slot& p) {
+  if (side_block* there = p.side.load(std::memory_order_relaxed)) return *there;
+  side_block* side = nullptr;
+  {
+    const std::scoped_lock lock{side_mutex_};
+    if (free_sides_.empty()) {
+      sides_.push_back(std::make_unique<side_block>());
+      side = sides_.back().get();
+    } else {
+      side = free_sides_.back();
+      free_sides_.pop_back();
+    }
+  }
+  {
+    const std::scoped_lock lock{side->lock};
+    side->owner = pid_of(p);
+  }
+  p.side.store(side, std::memory_order_release);
+  return *side;
+}
+
+void kernel::free_side(slot& p) noexcept {
+  side_block* side = p.side.exchange(nullptr, std::memory_order_relaxed);
+  if (side == nullptr) return;
+  {
+    const std::scoped_lock lock{side->lock};
+    side->clear();
+  }
+  const std::scoped_lock lock{side_mutex_};
+  free_sides_.push_back(side);
+}
+
+// ---- running
+
+void kernel::schedule(slot& p, bool spawned) {
+  if (push_here(*this, p, spawned) || crashed_) return;
+  scheduler_->inject(p);
+}
+
+bool kernel::run(slot& p, int budget, stall_guard& guard) {
+  turn t{.k = *this, .p = p, .guard = guard, .budget = budget, .outer = current_turn};
+  current_turn = &t;
+  const int given = budget;
+  envelope* e = p.mail.head;
+  bool more = false;
+  for (;;) {
+    if (p.urgent.load(std::memory_order_relaxed) != 0 && look_ahead(p, e, t)) [[unlikely]]
+      end(p, t, e);
+    const verdict v = handle(p, *e, t);
+    --t.budget;
+    if (t.taken) [[unlikely]] {
+      bury(p, e, v == verdict::kept);
+      break;
+    }
+    p.handled.store(p.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const bool kept = v == verdict::kept;
+    if (v == verdict::ended) [[unlikely]]
+      end(p, t, e->next.load(std::memory_order_acquire));
+    envelope* n = nullptr;
+    const mailbox::step s = p.mail.advance(e, n);
+    if (s == mailbox::step::idle) {
+      if (!kept) release(e);
+      break;
+    }
+    if (s == mailbox::step::hidden) [[unlikely]] {
+      if (!kept) {  // the place is kept until the sender has woken up; meanwhile others run
+        e->tag = envelope::tag_of(0, signal::done);
+        more = true;
+        break;
+      }
+      while (p.mail.advance(e, n) != mailbox::step::next) cpu_pause();
+    }
+    if (kept)
+      e->next.store(nullptr, std::memory_order_relaxed);  // from here on the link is the keeper's
+    else
+      release(e);
+    p.mail.head = e = n;
+    if (t.budget <= 0) [[unlikely]] {
+      more = true;
+      break;
+    }
+  }
+  count_handled(*this, static_cast<std::uint64_t>(given - t.budget));
+  current_turn = t.outer;
+  return more;
+}
+
+void kernel::end(slot& p, turn& t, envelope* rest) {
+  t.ends = false;
+  const exit_reason why = std::exchange(t.ending, {});
+  if (envelope* e = std::exchange(t.unanswered, nullptr)) e->type->drop(*this, *e, why);
+  finish(p, why, p.process, rest);
+  free_slot(pid_of(p).index());
+}
+
+// The body's code, between the two halves of a handshake with `take_from_stuck`: the other side must know that we are
+// in it, and we, when we come back, whether the process was taken away meanwhile. The other side has the barrier for
+// both.
+verdict kernel::offer(slot& p, envelope& e, turn& t) {
+  stall_guard& guard = t.guard;
+  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  verdict v = verdict::ended;
+  t.message = e.what() == signal::message ? e.type : nullptr;
+  try {
+    v = p.process->type->offer(*p.process, t, e);
+  } catch (...) {
+    t.ending = reason_of_exception(t.message != nullptr ? t.message->name : std::string_view{});
+  }
+  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
+    t.taken = guard.was_taken();
+  return v;
+}
+
+verdict kernel::handle(slot& p, envelope& e, turn& t) { return p.accepts(e) ? offer(p, e, t) : handle_rare(p, e, t); }
+
+verdict kernel::handle_rare(slot& p, envelope& e, turn& t) {
+  if (e.what() == signal::done) return verdict::alive;
+  if (e.serial() != p.serial()) {
+    bounce(pid::from_parts(node_, pid_of(p).index(), e.serial()), e, exit_reason::noproc());
+    return verdict::alive;
+  }
+  switch (e.what()) {
+    case signal::start: return begin(p, static_cast<start_letter&>(e), t);
+    case signal::exit: return handle_exit(p, e, t);
+    case signal::down: return take_down(p, e) ? offer_as_message(p, e, t) : dropped(e);
+    case signal::timeout: return take_timeout(p, e) ? offer_as_message(p, e, t) : dropped(e);
+    case signal::reply:
+    case signal::wait_over:
+    case signal::wake: return offer(p, e, t);
+    default: apply(p, e); return dropped(e);
+  }
+}
+
+verdict kernel::offer_as_message(slot& p, envelope& e, turn& t) {
+  e.become(signal::message);
+  return offer(p, e, t);
+}
+
+verdict kernel::dropped(envelope& e) {
+  e.type->drop(*this, e, exit_reason{});
+  return verdict::alive;
+}
+
+// ---- the beginning
+
+void kernel::before_spawn() {
+  if (faults_ != nullptr && faults_->fails("spawn.allocate")) throw std::bad_alloc{};
+}
+
+result<pid> kernel::start(start_letter* first) {
+  const std::uint32_t index = stopping_.load(std::memory_order_relaxed) ? 0 : take_slot();
+  if (index == 0) {
+    discard(*this, first, exit_reason::noproc());
+    if (stopping_.load(std::memory_order_relaxed)) return coppice::fail(errc::stopped, "the runtime is stopping");
+    return coppice::fail(errc::invalid, "the process table is full; see runtime_options::processes");
+  }
+  const pid me = pid::from_parts(node_, index, table_[index].serial());
+  if (!first->with.name.empty()) {
+    auto registered = register_name(first->with.name, me);
+    if (!registered) {
+      discard(*this, first, exit_reason::noproc());
+      give_slots(&index, 1);
+      return std::unexpected{registered.error()};
+    }
+  }
+  count_spawned(*this);
+  first->tag = envelope::tag_of(me.serial(), signal::start);
+  if (table_[index].mail.push(first)) schedule(table_[index], true);
+  return me;
+}
+
+verdict kernel::begin(slot& p, start_letter& first, turn& t) {
+  const birth& with = first.with;
+  std::uint64_t tag = envelope::tag_of(p.serial(), signal::message) | slot::has_process;
+  p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
+  p.parent_serial.store(with.parent.serial(), std::memory_order_relaxed);
+  if (with.linked) tag |= slot::parent_linked;
+  p.handled.store(0, std::memory_order_relaxed);
+  p.length.store(0, std::memory_order_relaxed);
+  p.born_ds.store(static_cast<std::uint32_t>((env_->clock().coarse_now() - started_) / std::chrono::milliseconds{100}),
+                  std::memory_order_relaxed);
+  p.tag.store(tag, std::memory_order_relaxed);
+  if (with.watched_as) {
+    side_block& side = side_of(p);
+    const std::scoped_lock lock{side.lock};
+    side.watchers.insert({with.parent, with.watched_as}, {});
+  }
+  if (!with.label.empty()) set_label(p, with.label);
+  p.process = &unborn;
+  const verdict v = offer(p, first, t);
+  first.type->drop(*this, first, exit_reason{});
+  return v;
+}
+
+// ---- the end
+
+void kernel::finish(slot& p, exit_reason why, body* to_destroy, envelope* rest) {
+  const pid me = pid_of(p);
+  const bool parent_linked = p.is(slot::parent_linked);
+  const pid parent = pid::from_parts(node_, p.parent_index, p.parent_serial);
+  if (to_destroy != nullptr) p.process = nullptr;
+  // From here on nobody finds it alive, and what was queued or is still coming is dead mail.
+  p.tag.store(envelope::tag_of(me.serial() + 1, signal::vacant), std::memory_order_seq_cst);
+  {
+    const ending_process before = std::exchange(ending, {me, &why});
+    if (to_destroy != nullptr) to_destroy->type->destroy(*to_destroy, *this);
+    answer_requests(rest, me.serial(), why);
+    ending = before;
+  }
+  if (crashed_) {
+    free_side(p);
+    p.named.store(0, std::memory_order_relaxed);
+    return;
+  }
+  const bool said = why.what() == exit_reason::kind::error || events_->wanted(plain<process_ended>);
+  if (said) report_end(me, p.side.load(std::memory_order_relaxed), why);
+  if (p.named.exchange(0, std::memory_order_seq_cst) != 0) names_->release(me);
+  if (parent_linked) send_exit(parent, {me, why, true});
+  tell_the_bereaved(p, me, why);
+  free_side(p);
+  count_ended(*this);
+}
+
+void kernel::answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why) {
+  for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+    if (e->serial() != serial || !e->type->is_request || e->what() != signal::message) continue;
+    e->type->drop(*this, *e, why);
+    e->become(signal::done);
+  }
+}
+
+void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
+  side_block* side = p.side.load(std::memory_order_relaxed);
+  if (side == nullptr) return;
+  // Nobody else changes the block while we own the process, and sending takes no lock of ours: no lock is needed to
+  // read.
+  side->links.for_each([&](pid other, std::uint64_t unlinking) {
+    if (other.node() != node_) ties_->remove(other.node(), {me, other, 0, tie::kind::link});
+    if (unlinking == 0) send_exit(other, {me, why, true});
+  });
+  side->watchers.for_each(
+      [&](const watch& w, nothing) { send(w.watcher, signal::down, make_letter<down>(plain<down>, w.ref, me, why)); });
+  side->monitors.for_each([&](std::uint64_t ref, pid other) {
+    if (other.node() != node_) ties_->remove(other.node(), {me, other, ref, tie::kind::monitor});
+    drop_watch(me, other, monitor_ref{ref});
+  });
+  side->timers.for_each([&](std::uint64_t ref, nothing) { disarm(timer_ref{ref}); });
+  for (const auto& weak : side->replies) {
+    const auto reply = weak.lock();
+    if (reply && !reply->answered.exchange(true)) reply->fail(*this, *reply, why);
+  }
+}
+
+void kernel::report_end(pid me, side_block* side, const exit_reason& why) {
+  process_ended event{.who = me, .name = names_->of(me), .label = side != nullptr ? side->label : "", .reason = why};
+  if (why.what() == exit_reason::kind::error)
+    log(log_level::error, "process ended",
+        {{"pid", to_string(me)}, {"name", event.name}, {"label", event.label}, {"reason", why.to_string()}});
+  events_->publish(event);
+}
+
+void kernel::defer(slot& me, const std::shared_ptr<pending_reply>& reply) {
+  side_block& side = side_of(me);
+  const std::scoped_lock lock{side.lock};
+  if (side.replies.size() == side.replies.capacity())
+    std::erase_if(side.replies, [](const auto& weak) { return weak.expired(); });
+  side.replies.push_back(reply);
+}
+
+// ---- stuck processes
+
+bool kernel::abandon(pid who) {
+  if (!alive(who)) return false;
+  slot& p = table_[who.index()];
+  if (!scheduler_->take_from_stuck(p)) return false;
+  if (p.serial() != who.serial()) return false;
+  envelope* stuck_in = p.mail.head;
+  // Its frames belong to the thread that is stuck in them.
+  finish(p, exit_reason::abandoned(), nullptr, stuck_in->next.load(std::memory_order_acquire));
+  release_claim(p, *stuck_in);
+  return true;
+}
+
+void kernel::bury(slot& p, envelope* e, bool kept) {
+  // The process was abandoned while this thread was in its handler. The slot stayed out of use until now, so that
+  // nothing the handler did in between could touch a successor.
+  body* left_behind = std::exchange(p.process, nullptr);
+  left_behind->type->destroy(*left_behind, *this);
+  if (!kept) release(e);
+  // The handler may have told others a pid with the serial the slot has now: that one is skipped.
+  p.tag.store(envelope::tag_of(p.serial() + 1, signal::vacant), std::memory_order_seq_cst);
+  free_slot(pid_of(p).index());
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,105 @@
+// Signals that can't be delivered here: to other nodes, or to nobody.
+#include <coppice/runtime/detail/event_stream.hpp>
+#include <coppice/runtime/detail/kernel.hpp>
+
+#include "internal/link_signals.hpp"
+#include "internal/remote_ties.hpp"
+
+namespace coppice {
+
+parcel::~parcel() {
+  if (signal_ != nullptr) detail::discard(*sender_, signal_, exit_reason::noconnection());
+}
+
+namespace detail {
+
+void kernel::set_transport(std::shared_ptr<transport> t) { transport_ = std::move(t); }
+
+void kernel::send_elsewhere(pid to, envelope* e) {
+  if (crashed_) {
+    discard(*this, e, exit_reason{});
+    return;
+  }
+  if (to.node() == node_) {  // an index this table never had
+    bounce(to, *e, exit_reason::noproc());
+    release(e);
+    return;
+  }
+  if (transport_ && transport_->reaches(to.node())) {
+    transport_->send(parcel{*this, to, e});
+    return;
+  }
+  bounce(to, *e, exit_reason::noconnection());
+  release(e);
+}
+
+/// Answers or drops a signal for a process that is not there, and leaves its envelope empty.
+void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
+  switch (e.what()) {
+    case signal::message:
+      if (!e.type->is_request) note_dead_letter(to, e);
+      break;
+    case signal::link: send_exit(static_cast<letter<link_signal>&>(e).body.from, {to, why, true}); break;
+    case signal::unlink: {
+      const auto u = static_cast<letter<unlink_signal>&>(e).body;
+      send(u.from, signal::unlink_ack, make_letter<unlink_signal>(plain<unlink_signal>, to, u.number));
+      break;
+    }
+    case signal::monitor: {
+      const auto m = static_cast<letter<monitor_signal>&>(e).body;
+      send(m.from, signal::down, make_letter<down>(plain<down>, m.ref, to, why));
+      break;
+    }
+    default: break;
+  }
+  e.type->drop(*this, e, why);
+}
+
+void kernel::deliver(parcel p) {
+  const pid to = p.to();
+  envelope* e = p.release();
+  if (to.node() != node_) {  // for an earlier incarnation
+    discard(*this, e, exit_reason::noproc());
+    return;
+  }
+  const signal s = e->what();
+  if (s == signal::exit) {
+    send_exit(to, take_body<exited>(*e));
+    release(e);
+    return;
+  }
+  send(to, s, e);
+}
+
+void kernel::node_lost(node_id node) {
+  for (const tie& t : ties_->take(node)) {
+    switch (t.what) {
+      case tie::kind::link: send_exit(t.local, {t.remote, exit_reason::noconnection(), true}); break;
+      case tie::kind::monitor:
+        send(t.local, signal::down,
+             make_letter<down>(plain<down>, monitor_ref{t.number}, t.remote, exit_reason::noconnection()));
+        break;
+      case tie::kind::call:
+        t.fail(*this, t.local, t.number, error{errc::noconnection, "the node of " + to_string(t.remote) + " is lost"});
+        break;
+    }
+  }
+  events_->publish(coppice::node_down{node});
+}
+
+void kernel::await_remote_reply(pid caller, std::uint64_t call, pid callee,
+                                void (*fail)(kernel&, pid, std::uint64_t, error)) {
+  ties_->add(callee.node(), {.local = caller, .remote = callee, .number = call, .what = tie::kind::call, .fail = fail});
+}
+void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
+  ties_->remove(callee.node(), {.local = caller, .remote = callee, .number = call, .what = tie::kind::call});
+}
+
+void kernel::note_dead_letter(pid to, const envelope& e) {
+  dead_letters_.fetch_add(1, std::memory_order_relaxed);
+  // A letter about a dead letter is not worth one of its own.
+  if (e.type != &plain<dead_letter>) events_->publish(dead_letter{to, e.type->name});
+}
+
+}  // namespace detail
+}  // namespace coppice

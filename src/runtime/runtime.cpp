@@ -1,0 +1,48 @@
+#include <coppice/runtime/runtime.hpp>
+
+#include "internal/scheduler.hpp"
+
+namespace coppice {
+
+runtime::runtime(runtime_options options) : runtime{real_environment(), std::move(options)} {}
+runtime::runtime(std::shared_ptr<environment> env, runtime_options options)
+    : kernel_{std::make_shared<detail::kernel>(std::move(env), std::move(options))} {}
+
+runtime::~runtime() {
+  if (kernel_->env().threads() == nullptr || kernel_->stop()) {
+    kernel_->crash();
+    return;
+  }
+  kernel_->log(log_level::error,
+               "the runtime ends while processes are stuck in their code; their threads are left behind");
+  new std::shared_ptr<detail::kernel>{kernel_};  // on purpose never freed: those threads still use it
+}
+
+void runtime::finish(self& me, std::atomic<std::uint32_t>& done) {
+  done.store(1, std::memory_order_release);
+  me.host().sched().wake(done);
+}
+
+void runtime::wait_for(std::atomic<std::uint32_t>& done) { kernel_->sched().wait(done, std::nullopt); }
+
+task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into) {
+  me.monitor(who);
+  const down d = co_await me.receive<down>();
+  into->value = d.reason;
+  finish(me, into->done);
+}
+
+exit_reason runtime::wait(pid who) {
+  auto into = std::make_shared<outcome<exit_reason>>();
+  spawn(&runtime::await_end, who, into);
+  wait_for(into->done);
+  return *into->value;
+}
+
+std::vector<pid> runtime::ancestors(pid who) {
+  std::vector<pid> chain;
+  for (auto at = info(who); at && at->parent; at = info(at->parent)) chain.push_back(at->parent);
+  return chain;
+}
+
+}  // namespace coppice

@@ -1,0 +1,491 @@
+#include "internal/workers.hpp"
+
+#include <limits>
+
+#include <coppice/base/ensure.hpp>
+
+#include "internal/timers.hpp"
+
+namespace coppice::detail {
+
+constinit thread_local worker* here = nullptr;
+
+namespace {
+worker* worker_of(const kernel& k) noexcept {
+  worker* w = here;
+  return w != nullptr && w->k == &k ? w : nullptr;
+}
+}  // namespace
+
+void run_ring::grow() {
+  std::vector<slot*> more(at_.size() * 2);
+  for (std::uint32_t i = first_; i != last_; ++i) more[i & (more.size() - 1)] = (*this)[i];
+  at_.swap(more);
+}
+
+// ---- what the kernel asks of the current thread
+
+std::size_t worker_number(const kernel& k) noexcept {
+  const worker* w = worker_of(k);
+  return w != nullptr ? w->number + 1 : 0;
+}
+
+bool push_here(kernel& k, slot& p, bool spawned) {
+  worker* w = worker_of(k);
+  if (w == nullptr || w->replaced.load(std::memory_order_relaxed)) [[unlikely]]
+    return false;
+  w->owner->push(*w, p, spawned);
+  return true;
+}
+
+std::uint32_t slot_from_here(kernel& k) noexcept {
+  worker* w = worker_of(k);
+  if (w == nullptr) return 0;
+  if (w->slots_count == 0)
+    w->slots_count = static_cast<std::uint32_t>(k.take_slots(w->slots.data(), w->slots.size() / 2));
+  return w->slots_count == 0 ? 0 : w->slots[--w->slots_count];
+}
+
+bool slot_to_here(kernel& k, std::uint32_t index) noexcept {
+  worker* w = worker_of(k);
+  if (w == nullptr) return false;
+  if (w->slots_count == w->slots.size()) {
+    w->slots_count /= 2;
+    k.give_slots(&w->slots[w->slots_count], w->slots_count);
+  }
+  w->slots[w->slots_count++] = index;
+  return true;
+}
+
+void count_spawned(kernel& k) noexcept {
+  if (worker* w = worker_of(k)) return w->spawned.add(1);
+  k.count_outside(1, 0, 0);
+}
+void count_ended(kernel& k) noexcept {
+  if (worker* w = worker_of(k)) return w->ended.add(1);
+  k.count_outside(0, 1, 0);
+}
+void count_handled(kernel& k, std::uint64_t n) noexcept {
+  if (worker* w = worker_of(k)) return w->handled.add(n);
+  k.count_outside(0, 0, n);
+}
+
+// ---- life
+
+std::unique_ptr<scheduler> make_worker_scheduler(kernel& k, const runtime_options& options) {
+  return std::make_unique<worker_scheduler>(k, options);
+}
+
+worker_scheduler::worker_scheduler(kernel& k, const runtime_options& options)
+    : kernel_{k},
+      threads_{*k.env().threads()},
+      clock_{k.env().clock()},
+      count_{options.workers},
+      searchers_{std::max(1U, options.workers / 4)},
+      budget_{options.budget},
+      stall_after_{options.stall_after},
+      pin_{options.pin_workers},
+      workers_(options.workers) {
+  for (std::uint32_t i = 0; i < count_; ++i) workers_[i] = &fresh_worker(i);
+}
+
+worker_scheduler::~worker_scheduler() = default;
+
+void worker_scheduler::begin() {
+  for (auto& w : workers_) launch(*w.load());
+  keeper_ = threads_.start("coppice-time", std::nullopt, [this] { keep_time(); });
+}
+
+worker& worker_scheduler::fresh_worker(std::uint32_t number) {
+  const std::scoped_lock lock{all_mutex_};
+  worker* w = nullptr;
+  if (retired_.empty()) {
+    w = &all_.emplace_back();
+  } else {
+    w = retired_.back();
+    retired_.pop_back();
+    w->thread->join();  // it said that it is finished
+    w->finished = 0;
+    w->replaced = false;
+  }
+  w->k = &kernel_;
+  w->owner = this;
+  w->number = number;
+  return *w;
+}
+
+void worker_scheduler::launch(worker& w) {
+  const auto core = pin_ ? std::optional<unsigned>{w.number} : std::nullopt;
+  w.thread = threads_.start("coppice-" + std::to_string(w.number), core, [this, &w] { work(w); });
+}
+
+bool worker_scheduler::stop() {
+  stopping_ = true;
+  for (auto& w : workers_) unpark(*w.load());
+  kick_timekeeper();
+  const time_point deadline = clock_.now() + std::chrono::milliseconds{200};
+  bool clean = true;
+  const auto end = [&](std::unique_ptr<thread_handle>& thread, std::atomic<std::uint32_t>& finished) {
+    if (!thread) return;
+    while (finished.load() == 0 && clock_.now() < deadline) threads_.wait(finished, 0, deadline);
+    if (finished.load() != 0) {
+      thread->join();
+    } else {
+      thread->detach();
+      clean = false;
+    }
+    thread.reset();
+  };
+  end(keeper_, keeper_finished_);
+  const std::scoped_lock lock{all_mutex_};
+  for (worker& w : all_) end(w.thread, w.finished);
+  return clean;
+}
+
+void worker_scheduler::count(runtime_counters& into) {
+  const std::scoped_lock lock{all_mutex_};
+  for (const worker& w : all_) {
+    into.spawned += w.spawned.get();
+    into.ended += w.ended.get();
+    into.handled += w.handled.get();
+    into.turns += w.turns.load(std::memory_order_relaxed);
+    into.stolen += w.stolen.get();
+    into.parked += w.parks.get();
+  }
+  into.injected = injected_count_.load(std::memory_order_relaxed);
+  into.stalls = stalls_;
+}
+
+bool worker_scheduler::is_running(const slot& p) {
+  const std::scoped_lock lock{all_mutex_};
+  for (const worker& w : all_)
+    if (w.current.load(std::memory_order_relaxed) == &p) return true;
+  return false;
+}
+
+bool worker_scheduler::wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) {
+  while (done.load(std::memory_order_acquire) == 0) {
+    if (until && clock_.now() >= *until) return false;
+    threads_.wait(done, 0, until);
+  }
+  return true;
+}
+
+// ---- pushing
+
+void worker_scheduler::note_surplus(worker& w) {
+  w.surplus.store(w.queue.size() + w.fresh.size(), std::memory_order_relaxed);
+}
+
+void worker_scheduler::push(worker& w, slot& p, bool spawned) {
+  w.lock.lock();
+  if (spawned) {
+    w.fresh.push_back(&p);
+  } else if (slot* older = std::exchange(w.next, &p)) {
+    w.queue.push_back(older);
+  } else {
+    w.lock.unlock();
+    return;  // only the next slot is filled: nobody is woken
+  }
+  note_surplus(w);
+  w.lock.unlock();
+  wake_one_if_hungry();
+}
+
+void worker_scheduler::inject(slot& p) {
+  {
+    const std::scoped_lock lock{injected_mutex_};
+    injected_.push_back(&p);
+    injected_size_.store(static_cast<std::uint32_t>(injected_.size()), std::memory_order_seq_cst);
+  }
+  injected_count_.fetch_add(1, std::memory_order_relaxed);
+  wake_one_if_hungry();
+}
+
+// A cheap test. What a worker pushes and nobody is woken for is found at its own next turn, or by the parking worker's
+// last look; for what comes from outside both sides are sequentially consistent, because nobody else would find it.
+void worker_scheduler::wake_one_if_hungry() {
+  if (parked_.load(std::memory_order_seq_cst) == 0) return;
+  std::uint32_t now = searching_.load(std::memory_order_seq_cst);
+  if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
+  for (auto& w : workers_)
+    if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
+  searching_.fetch_sub(1);
+}
+
+bool worker_scheduler::unpark(worker& w) {
+  std::uint32_t one = 1;
+  if (w.asleep.load(std::memory_order_relaxed) == 0 || !w.asleep.compare_exchange_strong(one, 0)) return false;
+  threads_.wake_one(w.asleep);
+  return true;
+}
+
+// ---- a worker's loop
+
+void worker_scheduler::work(worker& w) {
+  here = &w;
+  while (slot* p = pick(w)) {
+    w.current.store(p, std::memory_order_relaxed);
+    const bool more = kernel_.run(*p, budget_, w.guard);
+    w.current.store(nullptr, std::memory_order_relaxed);
+    if (w.guard.state.load(std::memory_order_relaxed) != stall_guard::none) w.guard.state = stall_guard::none;
+    if (!more) continue;
+    if (w.replaced.load(std::memory_order_relaxed)) {
+      inject(*p);
+      continue;
+    }
+    w.lock.lock();
+    w.queue.push_back(p);
+    note_surplus(w);
+    w.lock.unlock();
+  }
+  leave(w);
+}
+
+void worker_scheduler::leave(worker& w) {
+  if (w.replaced && !stopping_) {  // what it pushed before it was replaced went with the queues; later went elsewhere
+    const std::scoped_lock lock{all_mutex_};
+    retired_.push_back(&w);
+  }
+  kernel_.give_slots(w.slots.data(), w.slots_count);
+  w.slots_count = 0;
+  here = nullptr;
+  w.finished = 1;
+  threads_.wake_all(w.finished);
+}
+
+slot* worker_scheduler::pick(worker& w) {
+  for (;;) {
+    if (stopping_.load(std::memory_order_relaxed) || w.replaced.load(std::memory_order_relaxed)) [[unlikely]]
+      return nullptr;
+    w.turns.store(w.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (injected_size_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      take_injected(w);
+    if (slot* p = pop(w)) return p;
+    if (slot* p = search(w)) return p;
+  }
+}
+
+slot* worker_scheduler::pop(worker& w) {
+  slot* p = nullptr;
+  w.lock.lock();
+  if (++w.streak > streak_limit && w.queue.size() != 0) [[unlikely]] {  // fairness: the queue's turn
+    w.streak = 0;
+    if (slot* n = std::exchange(w.next, nullptr)) w.queue.push_back(n);
+    p = w.queue.pop_front();
+  } else if (w.next != nullptr) {
+    p = std::exchange(w.next, nullptr);
+    w.lock.unlock();
+    return p;
+  } else if (w.fresh.size() != 0) {
+    p = w.fresh.pop_back();
+  } else if (w.queue.size() != 0) {
+    w.streak = 0;
+    p = w.queue.pop_front();
+    if (w.queue.size() != 0) __builtin_prefetch(w.queue.front());
+  }
+  note_surplus(w);
+  const bool more = w.queue.size() + w.fresh.size() != 0;
+  w.lock.unlock();
+  if (more) wake_one_if_hungry();
+  return p;
+}
+
+void worker_scheduler::take_injected(worker& w) {
+  std::vector<slot*> got;
+  {
+    const std::scoped_lock lock{injected_mutex_};
+    got.swap(injected_);
+    injected_size_.store(0, std::memory_order_seq_cst);
+  }
+  w.lock.lock();
+  for (slot* p : got) w.queue.push_back(p);
+  note_surplus(w);
+  w.lock.unlock();
+}
+
+slot* worker_scheduler::steal(worker& w, bool also_next) {
+  for (std::uint32_t i = 1; i < count_; ++i) {
+    worker& v = *workers_[(w.number + i) % count_].load(std::memory_order_acquire);
+    if (&v == &w || (v.surplus.load(std::memory_order_relaxed) == 0 && !also_next)) continue;
+    if (!v.lock.try_lock()) continue;
+    std::array<slot*, 256> loot;  // NOLINT: filled as far as it is used
+    std::uint32_t n = 0;
+    const std::uint32_t queued = std::min((v.queue.size() + 1) / 2, 128U);
+    const std::uint32_t spawned = std::min((v.fresh.size() + 1) / 2, 128U);
+    while (n < queued) loot[n++] = v.queue.pop_front();
+    while (n < queued + spawned) loot[n++] = v.fresh.pop_front();  // the oldest: the largest subtrees
+    if (n == 0 && also_next && v.next != nullptr) loot[n++] = std::exchange(v.next, nullptr);
+    note_surplus(v);
+    v.lock.unlock();
+    if (n == 0) continue;
+    w.stolen.add(n);
+    w.lock.lock();
+    for (std::uint32_t k = 1; k < n; ++k) w.queue.push_back(loot[k]);
+    note_surplus(w);
+    w.lock.unlock();
+    return loot[0];
+  }
+  return nullptr;
+}
+
+slot* worker_scheduler::spin(worker& w) {
+  const time_point until = clock_.now() + spin_for;
+  for (;;) {
+    slot* p = steal(w, false);
+    if (p != nullptr || injected_size_.load(std::memory_order_relaxed) != 0 ||
+        stopping_.load(std::memory_order_relaxed))
+      return p;
+    for (int i = 0; i < 32; ++i) cpu_pause();
+    if (clock_.now() > until) return nullptr;
+  }
+}
+
+slot* worker_scheduler::search(worker& w) {
+  std::uint32_t now = searching_.load();
+  bool searching = count_ > 1 && now < searchers_ && searching_.compare_exchange_strong(now, now + 1);
+  for (;;) {
+    if (searching) {
+      slot* p = spin(w);
+      if (p != nullptr || injected_size_.load() != 0 || stopping_.load()) {
+        searching_.fetch_sub(1);
+        return p;
+      }
+    }
+    searching = park(w, searching);
+    if (!searching || injected_size_.load() != 0 || stopping_.load()) {
+      if (searching) searching_.fetch_sub(1);
+      return nullptr;
+    }
+  }
+}
+
+bool worker_scheduler::work_in_sight(const worker& w) const {
+  if (injected_size_.load(std::memory_order_seq_cst) != 0) return true;
+  for (const auto& v : workers_)
+    if (v.load(std::memory_order_acquire) != &w && v.load()->surplus.load(std::memory_order_seq_cst) != 0) return true;
+  return false;
+}
+
+/// Sleeps until there is something to do. True: the caller is counted as a searcher now.
+bool worker_scheduler::park(worker& w, bool searching) {
+  w.asleep.store(1, std::memory_order_seq_cst);
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  if (searching) searching_.fetch_sub(1, std::memory_order_seq_cst);
+  threads_.barrier_everywhere();  // this side of the race is strong, so that the pushing side needs no fence
+  bool found = work_in_sight(w) || stopping_.load() || w.replaced.load();
+  if (!found) {
+    w.parks.add(1);
+    while (w.asleep.load() == 1) threads_.wait(w.asleep, 1, std::nullopt);
+  }
+  std::uint32_t one = 1;
+  const bool unasked = w.asleep.compare_exchange_strong(one, 0);  // else somebody woke us and counted us in
+  parked_.fetch_sub(1, std::memory_order_seq_cst);
+  if (keeper_unworried_.load(std::memory_order_seq_cst)) kick_timekeeper();
+  if (!unasked) return true;
+  std::uint32_t now = searching_.load();
+  return now < searchers_ && searching_.compare_exchange_strong(now, now + 1);
+}
+
+// ---- time
+
+void worker_scheduler::timer_armed(time_point due) {
+  if (due.time_since_epoch().count() < planned_wake_.load(std::memory_order_seq_cst)) [[unlikely]]
+    kick_timekeeper();
+}
+
+void worker_scheduler::kick_timekeeper() {
+  keeper_word_.fetch_add(1, std::memory_order_seq_cst);
+  if (keeper_asleep_.load(std::memory_order_seq_cst)) threads_.wake_one(keeper_word_);
+}
+
+void worker_scheduler::keep_time() {
+  using std::chrono::milliseconds;
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  const milliseconds tick =
+      stall_after_.count() == 0 ? milliseconds{10} : std::clamp(stall_after_ / 4, milliseconds{1}, milliseconds{10});
+  while (!stopping_.load()) {
+    const std::uint32_t word = keeper_word_.load(std::memory_order_seq_cst);
+    const time_point now = clock_.now();
+    kernel_.clockwork().advance(now);
+    look_for_stalls(now);
+    // Whoever arms a timer from here on sees that nothing is planned yet, and kicks.
+    planned_wake_.store(never, std::memory_order_seq_cst);
+    std::optional<time_point> until = kernel_.clockwork().next();
+    keeper_unworried_.store(true, std::memory_order_seq_cst);
+    if (parked_.load(std::memory_order_seq_cst) != count_) {
+      keeper_unworried_.store(false, std::memory_order_seq_cst);
+      until = std::min(until.value_or(now + tick), now + tick);
+    }
+    if (until) planned_wake_.store(until->time_since_epoch().count(), std::memory_order_seq_cst);
+    keeper_asleep_.store(true, std::memory_order_seq_cst);
+    threads_.wait(keeper_word_, word, until);
+    keeper_asleep_.store(false, std::memory_order_seq_cst);
+  }
+  keeper_finished_ = 1;
+  threads_.wake_all(keeper_finished_);
+}
+
+// ---- stuck workers
+
+void worker_scheduler::look_for_stalls(time_point now) {
+  for (auto& at : workers_) {
+    worker& w = *at.load();
+    const std::uint32_t phase = w.guard.phase.load(std::memory_order_acquire);
+    if (phase != w.seen_phase || phase % 2 == 0) {
+      w.seen_phase = phase;
+      w.seen_at = now;
+      continue;
+    }
+    const auto lasting = std::chrono::duration_cast<std::chrono::milliseconds>(now - w.seen_at);
+    if (stall_after_.count() != 0 && lasting >= stall_after_) {
+      replace(w, lasting);
+      continue;
+    }
+    // Long, but no stall: at least what it has just signalled can go on elsewhere.
+    if (parked_.load() == 0 || !w.lock.try_lock()) continue;
+    slot* waiting = std::exchange(w.next, nullptr);
+    w.lock.unlock();
+    if (waiting != nullptr) inject(*waiting);
+  }
+}
+
+void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting) {
+  slot* culprit = stuck.current.load();
+  worker& successor = fresh_worker(stuck.number);
+  stuck.lock.lock();
+  stuck.replaced = true;
+  std::swap(successor.next, stuck.next);
+  std::swap(successor.queue, stuck.queue);
+  std::swap(successor.fresh, stuck.fresh);
+  note_surplus(stuck);
+  stuck.lock.unlock();
+  successor.lock.lock();
+  note_surplus(successor);
+  successor.lock.unlock();
+  successor.seen_phase = successor.guard.phase.load();
+  workers_[stuck.number].store(&successor, std::memory_order_release);
+  {
+    const std::scoped_lock lock{all_mutex_};
+    ++stalls_;
+  }
+  launch(successor);
+  if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
+}
+
+bool worker_scheduler::take_from_stuck(slot& p) {
+  const std::scoped_lock lock{all_mutex_};
+  for (worker& w : all_) {
+    if (w.current.load() != &p) continue;
+    const std::uint32_t phase = w.guard.phase.load(std::memory_order_acquire);
+    std::uint32_t none = stall_guard::none;
+    if (phase % 2 == 0 || &w == here || !w.guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
+    threads_.barrier_everywhere();
+    const bool still = w.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p;
+    w.guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
+    return still;
+  }
+  return false;
+}
+
+}  // namespace coppice::detail
