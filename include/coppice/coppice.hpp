@@ -2,3 +2,4 @@
 /// All of Coppice's core in one include.
 #include <coppice/base/error.hpp>
 #include <coppice/runtime/runtime.hpp>
+#include <coppice/sim/explore.hpp>

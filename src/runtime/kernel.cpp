@@ -6,9 +6,9 @@
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
+#include "internal/here.hpp"
 #include "internal/names.hpp"
 #include "internal/remote_ties.hpp"
-#include "internal/scheduler.hpp"
 #include "internal/side_block.hpp"
 #include "internal/timers.hpp"
 
@@ -89,7 +89,8 @@ kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
   void* table = ::mmap(nullptr, sizeof(slot) * table_size_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) throw std::bad_alloc{};
-  ::madvise(table, sizeof(slot) * table_size_, MADV_HUGEPAGE);
+  constexpr std::size_t large = std::size_t{64} << 20U;  // a small table, as simulations have, is not worth a huge page
+  if (sizeof(slot) * table_size_ >= large) ::madvise(table, sizeof(slot) * table_size_, MADV_HUGEPAGE);
   table_ = static_cast<slot*>(table);
   const std::size_t workers = options_.workers != 0 ? options_.workers : env_->threads() ? env_->threads()->cores() : 1;
   options_.workers = static_cast<unsigned>(workers);

@@ -3,9 +3,9 @@
 #include <coppice/runtime/detail/kernel.hpp>
 #include <coppice/runtime/no_such_process.hpp>
 
+#include "internal/here.hpp"
 #include "internal/link_signals.hpp"
 #include "internal/remote_ties.hpp"
-#include "internal/scheduler.hpp"
 #include "internal/side_block.hpp"
 
 namespace coppice::detail {

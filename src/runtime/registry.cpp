@@ -1,8 +1,8 @@
 // Names, labels and timers of processes.
 #include <coppice/runtime/detail/kernel.hpp>
 
+#include "internal/here.hpp"
 #include "internal/names.hpp"
-#include "internal/scheduler.hpp"
 #include "internal/side_block.hpp"
 #include "internal/timers.hpp"
 
@@ -60,6 +60,9 @@ timer_ref kernel::arm(time_point due, pid to, signal s, envelope* e) {
   scheduler_->timer_armed(due);
   return ref;
 }
+
+void kernel::fire_timers() { timers_->advance(now()); }
+std::optional<time_point> kernel::next_timer() { return timers_->next(); }
 
 bool kernel::disarm(timer_ref ref) {
   envelope* e = timers_->disarm(ref);

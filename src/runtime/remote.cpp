@@ -26,7 +26,7 @@ void kernel::send_elsewhere(pid to, envelope* e) {
     return;
   }
   if (transport_ && transport_->reaches(to.node())) {
-    transport_->send(parcel{*this, to, e});
+    transport_->send(parcel{shared_from_this(), to, e});
     return;
   }
   bounce(to, *e, exit_reason::noconnection());

@@ -1,6 +1,6 @@
 #include <coppice/runtime/runtime.hpp>
 
-#include "internal/scheduler.hpp"
+#include "internal/here.hpp"
 
 namespace coppice {
 
@@ -18,12 +18,20 @@ runtime::~runtime() {
   new std::shared_ptr<detail::kernel>{kernel_};  // on purpose never freed: those threads still use it
 }
 
+void runtime::must_be_outside() {
+  if (detail::current_turn != nullptr)
+    throw std::logic_error{"this would block a worker thread; inside a process use co_await"};
+}
+
 void runtime::finish(self& me, std::atomic<std::uint32_t>& done) {
   done.store(1, std::memory_order_release);
   me.host().sched().wake(done);
 }
 
-void runtime::wait_for(std::atomic<std::uint32_t>& done) { kernel_->sched().wait(done, std::nullopt); }
+void runtime::wait_for(std::atomic<std::uint32_t>& done) {
+  if (!kernel_->sched().wait(done, std::nullopt))
+    throw std::runtime_error{"nothing is left to happen in this simulated world, and the wait is not over"};
+}
 
 task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into) {
   me.monitor(who);
@@ -33,6 +41,7 @@ task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason
 }
 
 exit_reason runtime::wait(pid who) {
+  must_be_outside();
   auto into = std::make_shared<outcome<exit_reason>>();
   spawn(&runtime::await_end, who, into);
   wait_for(into->done);

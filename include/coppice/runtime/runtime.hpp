@@ -156,12 +156,14 @@ class runtime {
   }
   template <class M>
   result<reply_of<M>> run_call(detail::calling<M> call) {
+    must_be_outside();
     auto into = std::make_shared<outcome<result<reply_of<M>>>>();
     spawn(make_call<M>, std::move(call), into);
     wait_for(into->done);
     return std::move(*into->value);
   }
   static task<> await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into);
+  static void must_be_outside();
   static void finish(self& me, std::atomic<std::uint32_t>& done);
   void wait_for(std::atomic<std::uint32_t>& done);
 

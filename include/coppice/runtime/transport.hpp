@@ -12,10 +12,10 @@ namespace coppice {
 /// caller.
 class parcel {
  public:
-  parcel(detail::kernel& sender, pid to, detail::envelope* signal) noexcept
-      : sender_{&sender}, to_{to}, signal_{signal} {}
+  parcel(std::shared_ptr<detail::kernel> sender, pid to, detail::envelope* signal) noexcept
+      : sender_{std::move(sender)}, to_{to}, signal_{signal} {}
   parcel(parcel&& other) noexcept
-      : sender_{other.sender_}, to_{other.to_}, signal_{std::exchange(other.signal_, nullptr)} {}
+      : sender_{std::move(other.sender_)}, to_{other.to_}, signal_{std::exchange(other.signal_, nullptr)} {}
   parcel& operator=(parcel&& other) noexcept {
     std::swap(sender_, other.sender_);
     std::swap(to_, other.to_);
@@ -29,7 +29,7 @@ class parcel {
   [[nodiscard]] detail::envelope* release() noexcept { return std::exchange(signal_, nullptr); }
 
  private:
-  detail::kernel* sender_;
+  std::shared_ptr<detail::kernel> sender_;
   pid to_;
   detail::envelope* signal_;
 };

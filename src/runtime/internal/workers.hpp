@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "scheduler.hpp"
+#include "here.hpp"
 #include "spin_lock.hpp"
 
 namespace coppice::detail {

@@ -130,6 +130,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] slot& slot_at(std::uint32_t index) noexcept { return table_[index]; }
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
   [[nodiscard]] timers& clockwork() noexcept { return *timers_; }
+  /// For who has no threads: sends what is due now, and tells when to come again.
+  void fire_timers();
+  [[nodiscard]] std::optional<time_point> next_timer();
 
   // -- remote
   void set_transport(std::shared_ptr<transport> t);
@@ -152,6 +155,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// Kills every process and waits until they are gone, or for the time the options give.
   /// False: threads are stuck in processes, and this object must outlive them.
   [[nodiscard]] bool stop();
+  /// The thread that was stuck in an abandoned process has come back: frees what is left of it. `kept`: not the
+  /// envelope.
+  void bury(slot& p, envelope* e, bool kept);
   /// Drops everything without a word to anybody, as a power cut would. Nothing may be running.
   void crash();
   [[nodiscard]] bool crashed() const noexcept { return crashed_; }
@@ -171,7 +177,6 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
   void finish(slot& p, exit_reason why, body* to_destroy, envelope* rest);
   void end(slot& p, turn& t, envelope* rest);
-  void bury(slot& p, envelope* e, bool kept);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void tell_the_bereaved(slot& p, pid me, const exit_reason& why);
   void report_end(pid me, side_block* side, const exit_reason& why);

@@ -1,0 +1,174 @@
+#pragma once
+/// A simulated world: any number of runtimes on one thread, in virtual time, with faults, the same for the same seed.
+///
+///     sim::world w{seed};
+///     runtime& rt = w.add_node().rt();
+///     const pid p = rt.spawn(worker);
+///     w.run_for(24h);                     // takes no real time when nothing happens
+///     EXPECT_TRUE(rt.alive(p));
+///
+/// Whenever several things could happen next, the seed decides: which process runs, how many messages it handles, when
+/// a packet arrives. When nothing can happen, the clock jumps to the next timer. Processes see nothing of all this.
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <coppice/runtime/runtime.hpp>
+#include <coppice/sim/network.hpp>
+
+namespace coppice::sim {
+
+/// Numbers from a seed, the same everywhere.
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) noexcept : state_{seed} {}
+  [[nodiscard]] std::uint64_t next() noexcept {
+    state_ += 0x9e3779b97f4a7c15ULL;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31U);
+  }
+  /// From 0 to `n` - 1.
+  [[nodiscard]] std::uint64_t below(std::uint64_t n) noexcept { return n == 0 ? 0 : next() % n; }
+  [[nodiscard]] bool chance(double p) noexcept { return p > 0 && static_cast<double>(next() >> 11U) * 0x1.0p-53 < p; }
+  [[nodiscard]] std::chrono::nanoseconds between(std::chrono::nanoseconds low, std::chrono::nanoseconds high) noexcept {
+    return low + std::chrono::nanoseconds{below(static_cast<std::uint64_t>((high - low).count()) + 1)};
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+class world;
+class node_environment;
+class node_scheduler;
+
+/// One machine. It may crash and start again; each start is a new runtime with a new node id.
+class node {
+ public:
+  node(world& w, std::string name, runtime_options options);
+  ~node();
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  /// The running runtime; throws `std::logic_error` while the node is down.
+  [[nodiscard]] runtime& rt();
+  [[nodiscard]] node_id id() const noexcept { return id_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool up() const noexcept { return runtime_ != nullptr; }
+
+  /// As if the power went: nothing is sent, nobody is told; other nodes notice in time.
+  void crash();
+  /// A new, empty runtime.
+  void restart();
+  /// Nothing runs until `resume`; the clock goes on.
+  void pause() noexcept { paused_ = true; }
+  void resume() noexcept { paused_ = false; }
+  [[nodiscard]] bool paused() const noexcept { return paused_; }
+  /// Sets the wall clock forward or back. Timers do not care.
+  void jump_wall_clock(std::chrono::nanoseconds by) noexcept { wall_offset_ += by; }
+  /// `who` is stuck in its code for `duration`: it handles nothing, and is reported and may be abandoned as such.
+  void stick(pid who, std::chrono::nanoseconds duration);
+
+ private:
+  friend class world;
+  friend class node_environment;
+  friend class node_scheduler;
+  struct stuck {
+    detail::slot* process;
+    time_point until;
+    time_point since;
+    bool reported = false;
+    detail::envelope* in_hand = nullptr;  // of an abandoned process
+  };
+  void start();
+  [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
+  void look_at_stuck(time_point now);
+  /// How many things could happen here next.
+  [[nodiscard]] std::size_t choices() const noexcept;
+
+  world& world_;
+  std::string name_;
+  runtime_options options_;
+  node_id id_;
+  std::shared_ptr<node_environment> environment_;
+  std::unique_ptr<runtime> runtime_;
+  std::vector<detail::slot*> runnable_;
+  std::deque<std::move_only_function<void()>> jobs_;
+  std::vector<stuck> stuck_;
+  std::chrono::nanoseconds wall_offset_{0};
+  detail::stall_guard guard_;
+  runtime_counters counted_;
+  bool paused_ = false;
+};
+
+/// Thread safety: one thread.
+class world {
+ public:
+  explicit world(std::uint64_t seed);
+  ~world();
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  /// A new machine, running. Its runtime logs nothing unless the options say so.
+  node& add_node(std::string name = {}, runtime_options options = {.processes = 1U << 16U, .level = log_level::off});
+  [[nodiscard]] std::deque<node>& nodes() noexcept { return nodes_; }
+
+  // -- time
+  [[nodiscard]] time_point now() const noexcept { return now_; }
+  /// Lets one thing happen. False: nothing is left to happen.
+  bool step();
+  /// Until nothing is left to happen; gives up after `limit` of virtual time. False: it gave up.
+  bool run(std::chrono::nanoseconds limit = std::chrono::hours{24 * 365});
+  /// So much virtual time, whether anything happens or not.
+  void run_for(std::chrono::nanoseconds duration);
+  /// Until `done()`; false: the time was over, or nothing was left to happen.
+  bool run_until(const std::function<bool()>& done, std::chrono::nanoseconds limit = std::chrono::hours{24});
+
+  // -- faults
+  [[nodiscard]] network& net() noexcept { return network_; }
+  /// Nothing passes between the two; or only from `b` to `a`.
+  void partition(node& a, node& b);
+  void partition_one_way(node& from, node& to);
+  void heal();
+  /// At the named place in the library, this share of attempts fails: `spawn.allocate`.
+  void fail_at(std::string point, double share) { faults_[std::move(point)] = share; }
+
+  // -- what happened
+  /// The same for two runs exactly when the same things happened in the same order at the same times.
+  [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  /// Called with a line for everything that happens; for looking at a failure.
+  void on_trace(std::function<void(std::string_view)> sink) { tracer_ = std::move(sink); }
+
+  /// For the parts of the simulation, and for tests that need chance of their own.
+  [[nodiscard]] dice& chance() noexcept { return dice_; }
+  void note(std::string_view what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
+  [[nodiscard]] node* find(node_id id) noexcept;
+  [[nodiscard]] bool fails(std::string_view point);
+  [[nodiscard]] std::uint64_t new_node_number() noexcept { return ++node_numbers_; }
+
+ private:
+  void deliver_due();
+  void do_one_of(node& n, std::size_t pick);
+  void run_process(node& n, std::size_t which);
+  [[nodiscard]] std::optional<time_point> next_event();
+  bool advance_to_next();
+
+  std::uint64_t seed_;
+  dice dice_;
+  time_point now_{std::chrono::seconds{1}};
+  std::uint64_t hash_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t node_numbers_ = 0;
+  std::map<std::string, double, std::less<>> faults_;
+  std::function<void(std::string_view)> tracer_;
+  network network_;
+  std::deque<node> nodes_;
+};
+
+}  // namespace coppice::sim

@@ -1,0 +1,183 @@
+#include <coppice/sim/network.hpp>
+#include <coppice/sim/world.hpp>
+
+namespace coppice::sim {
+
+class node_transport final : public transport {
+ public:
+  node_transport(network& net, node_id from) : net_{net}, from_{from} {}
+  bool reaches(node_id to) override { return net_.reaches(from_, to); }
+  void send(parcel p) override { net_.send(from_, std::move(p)); }
+
+ private:
+  network& net_;
+  node_id from_;
+};
+
+std::shared_ptr<transport> network::attach(node_id from) { return std::make_shared<node_transport>(*this, from); }
+
+// ---- sending
+
+bool network::reaches(node_id from, node_id to) {
+  if (endpoints_[{from, to}].up) return true;
+  const node* peer = world_.find(to);
+  return peer != nullptr && peer->up() && open(from, to) && open(to, from);
+}
+
+std::uint64_t network::new_generation(node_id a, node_id b) { return ++generations_[std::minmax(a, b)]; }
+
+void network::send(node_id from, parcel p) {
+  const node_id to = p.to().node();
+  endpoint& mine = endpoints_[{from, to}];
+  if (!mine.up) {
+    // Join the connection that the other side has just made, or make a new one.
+    const endpoint& theirs = endpoints_[{to, from}];
+    const bool join = theirs.up && theirs.generation > mine.generation;
+    mine = {.up = true, .generation = join ? theirs.generation : new_generation(from, to)};
+  }
+  transmit({from, to, mine.generation, ++mine.sent, std::make_shared<parcel>(std::move(p))});
+}
+
+void network::transmit(packet p) {
+  dice& d = world_.chance();
+  const auto delay = [&] {
+    auto one = d.between(quality.delay_min, quality.delay_max);
+    if (d.chance(quality.reordering)) one += d.between({}, quality.delay_max * 10);
+    return one;
+  };
+  if (!open(p.from, p.to) || d.chance(quality.loss)) {
+    if (p.number == 0) return;
+    ++p.tries;
+    packets_.emplace(world_.now() + quality.retry_after * std::min(p.tries, 8U) + delay(), std::move(p));
+    return;
+  }
+  p.tries = 0;
+  if (d.chance(quality.duplication)) packets_.emplace(world_.now() + delay(), p);
+  packets_.emplace(world_.now() + delay(), std::move(p));
+}
+
+// ---- arriving
+
+void network::arrive(packet p) {
+  if (p.tries != 0) return transmit(std::move(p));  // it never left: once more
+  node* receiver = world_.find(p.to);
+  if (receiver == nullptr || !receiver->up()) return;
+  if (receiver->paused()) {
+    packets_.emplace(world_.now() + quality.retry_after, std::move(p));
+    return;
+  }
+  if (!open(p.from, p.to)) {
+    p.tries = p.number == 0 ? 0 : 1;
+    if (p.tries != 0) packets_.emplace(world_.now() + quality.retry_after, std::move(p));
+    return;
+  }
+  endpoint& here = endpoints_[{p.to, p.from}];
+  if (p.number == 0) {
+    if (here.up && here.generation == p.generation) tear_down(p.to, p.from);
+    return;
+  }
+  if (p.generation < here.generation || (!here.up && p.generation == here.generation)) {
+    transmit({p.to, p.from, p.generation, 0, nullptr});  // that connection is over here
+    return;
+  }
+  if (p.generation > here.generation) {
+    if (here.up) tear_down(p.to, p.from);
+    here = {.up = true, .generation = p.generation};
+  }
+  accept(here, p);
+}
+
+void network::accept(endpoint& here, const packet& p) {
+  if (p.number < here.expected) return;  // a duplicate
+  here.early.emplace(p.number, p.content);
+  while (!here.early.empty() && here.early.begin()->first == here.expected) {
+    const auto content = std::move(here.early.begin()->second);
+    here.early.erase(here.early.begin());
+    ++here.expected;
+    world_.note("arrive", p.from.value(), p.to.value(), p.number);
+    world_.find(p.to)->rt().deliver(std::move(*content));
+  }
+}
+
+// ---- faults
+
+void network::cut(node_id from, node_id to) {
+  cut_.insert({from, to});
+  suspect(from, to);
+  suspect(to, from);
+}
+void network::heal(node_id from, node_id to) { cut_.erase({from, to}); }
+void network::heal_all() { cut_.clear(); }
+
+void network::silence(node_id node) {
+  for (const auto& [pair, e] : endpoints_)
+    if (e.up && pair.second == node) suspect(pair.first, pair.second);
+}
+
+void network::forget(node_id node) {
+  silence(node);
+  std::erase_if(endpoints_, [&](const auto& entry) { return entry.first.first == node; });
+}
+
+void network::suspect(node_id by, node_id of) {
+  const auto found = endpoints_.find({by, of});
+  if (found == endpoints_.end() || !found->second.up) return;
+  const auto wait = world_.chance().between(quality.lost_after, quality.lost_after * 3 / 2);
+  suspicions_.emplace(world_.now() + wait, suspicion{by, of, found->second.generation});
+}
+
+bool network::hears(node_id by, node_id of) {
+  const node* peer = world_.find(of);
+  return peer != nullptr && peer->up() && !peer->paused() && open(by, of) && open(of, by);
+}
+
+void network::check(const suspicion& s) {
+  const auto found = endpoints_.find({s.by, s.of});
+  if (found == endpoints_.end() || !found->second.up || found->second.generation != s.generation) return;
+  if (hears(s.by, s.of)) return;
+  tear_down(s.by, s.of);
+}
+
+void network::tear_down(node_id by, node_id of) {
+  endpoint& e = endpoints_[{by, of}];
+  e.up = false;
+  e.early.clear();
+  world_.note("lost", by.value(), of.value(), e.generation);
+  // What is still on its way is refused at the other end; what never left is gone.
+  std::erase_if(packets_, [&](const auto& entry) {
+    const packet& p = entry.second;
+    return p.from == by && p.to == of && p.generation == e.generation && p.tries != 0;
+  });
+  node* n = world_.find(by);
+  if (n != nullptr && n->up()) n->rt().node_lost(of);
+}
+
+// ---- time
+
+std::optional<time_point> network::next() const {
+  std::optional<time_point> first;
+  if (!packets_.empty()) first = packets_.begin()->first;
+  if (!suspicions_.empty() && (!first || suspicions_.begin()->first < *first)) first = suspicions_.begin()->first;
+  return first;
+}
+
+void network::advance(time_point now) {
+  while (!packets_.empty() && packets_.begin()->first <= now) {
+    packet p = std::move(packets_.begin()->second);
+    packets_.erase(packets_.begin());
+    arrive(std::move(p));
+  }
+  while (!suspicions_.empty() && suspicions_.begin()->first <= now) {
+    const suspicion s = suspicions_.begin()->second;
+    suspicions_.erase(suspicions_.begin());
+    check(s);
+  }
+}
+
+void network::drop_all() {
+  packets_.clear();
+  endpoints_.clear();
+  suspicions_.clear();
+}
+
+}  // namespace coppice::sim

@@ -1,0 +1,311 @@
+#include <algorithm>
+
+#include <coppice/runtime/detail/scheduler.hpp>
+#include <coppice/sim/world.hpp>
+
+namespace coppice::sim {
+
+// ---- the environment of a node
+
+class node_environment final : public environment,
+                               private clock,
+                               private random_source,
+                               private blocking_pool,
+                               private fault_plan {
+ public:
+  explicit node_environment(node& n) : node_{&n}, world_{n.world_} {}
+  /// The node has crashed: jobs that are still asked for go nowhere.
+  void retire() noexcept { node_ = nullptr; }
+
+  coppice::clock& clock() noexcept override { return *this; }
+  random_source& random() noexcept override { return *this; }
+  coppice::threads* threads() noexcept override { return nullptr; }
+  blocking_pool& blocking() noexcept override { return *this; }
+  fault_plan* faults() noexcept override { return this; }
+  std::uint64_t new_node_number() noexcept override { return world_.new_node_number(); }
+
+ private:
+  time_point now() noexcept override { return world_.now(); }
+  time_point coarse_now() noexcept override { return world_.now(); }
+  std::chrono::nanoseconds coarseness() const noexcept override { return {}; }
+  wall_time wall() noexcept override {
+    // The simulated calendar starts on the first of January 2030.
+    const auto offset = node_ != nullptr ? node_->wall_offset_ : std::chrono::nanoseconds{0};
+    return wall_time{std::chrono::seconds{1893456000} + world_.now().time_since_epoch() + offset};
+  }
+  std::uint64_t next() override { return world_.chance().next(); }
+  void submit(std::move_only_function<void()> job) override {
+    if (node_ != nullptr) node_->jobs_.push_back(std::move(job));
+  }
+  bool fails(std::string_view point) override { return world_.fails(point); }
+
+  node* node_;
+  world& world_;
+};
+
+class node_scheduler final : public detail::scheduler {
+ public:
+  explicit node_scheduler(node& n) : node_{n} {}
+  void begin() override {}
+  void inject(detail::slot& p) override { node_.runnable_.push_back(&p); }
+  void timer_armed(time_point) override {}
+  bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) override {
+    while (done.load() == 0) {
+      if (until && node_.world_.now() >= *until) return false;
+      if (!node_.world_.step()) return false;
+    }
+    return true;
+  }
+  void wake(std::atomic<std::uint32_t>&) noexcept override {}
+  bool take_from_stuck(detail::slot& p) override {
+    for (auto& s : node_.stuck_) {
+      if (s.process != &p || s.in_hand != nullptr || p.mail.tail.load() == nullptr) continue;
+      s.in_hand = p.mail.head;
+      std::erase(node_.runnable_, &p);
+      return true;
+    }
+    return false;
+  }
+  bool stop() override { return true; }
+  void count(runtime_counters& into) override { into.turns = node_.counted_.turns; }
+  bool is_running(const detail::slot& p) override { return node_.is_stuck(p); }
+
+ private:
+  node& node_;
+};
+
+// ---- a node
+
+node::node(world& w, std::string name, runtime_options options)
+    : world_{w}, name_{std::move(name)}, options_{std::move(options)} {
+  start();
+}
+
+node::~node() {
+  if (up()) crash();
+}
+
+void node::start() {
+  environment_ = std::make_shared<node_environment>(*this);
+  options_.node = node_id{world_.new_node_number()};
+  id_ = options_.node;
+  runtime_ = std::make_unique<runtime>(environment_, options_);
+  runtime_->host().set_scheduler(std::make_unique<node_scheduler>(*this));
+  runtime_->connect(world_.net().attach(id_));
+  world_.note("node up", id_.value());
+}
+
+runtime& node::rt() {
+  if (!up()) throw std::logic_error{"node " + name_ + " is down"};
+  return *runtime_;
+}
+
+void node::crash() {
+  if (!up()) return;
+  world_.note("node down", id_.value());
+  for (auto& s : stuck_)
+    if (s.in_hand != nullptr) {
+      runtime_->host().bury(*s.process, s.in_hand, true);
+      detail::discard(runtime_->host(), s.in_hand, exit_reason{});
+    }
+  stuck_.clear();
+  runnable_.clear();
+  jobs_.clear();
+  environment_->retire();
+  world_.net().forget(id_);
+  runtime_.reset();
+  runnable_.clear();
+  paused_ = false;
+}
+
+void node::restart() {
+  crash();
+  start();
+}
+
+void node::stick(pid who, std::chrono::nanoseconds duration) {
+  if (!up() || !runtime_->alive(who)) return;
+  stuck_.push_back({&runtime_->host().slot_at(who.index()), world_.now() + duration, world_.now()});
+}
+
+bool node::is_stuck(const detail::slot& p) const noexcept {
+  for (const auto& s : stuck_)
+    if (s.process == &p && s.in_hand == nullptr && p.mail.tail.load() != nullptr) return true;
+  return false;
+}
+
+std::size_t node::choices() const noexcept {
+  if (!up() || paused_) return 0;
+  if (stuck_.empty()) return jobs_.size() + runnable_.size();
+  return jobs_.size() + static_cast<std::size_t>(
+                            std::ranges::count_if(runnable_, [&](const detail::slot* p) { return !is_stuck(*p); }));
+}
+
+void node::look_at_stuck(time_point now) {
+  for (std::size_t i = 0; i < stuck_.size();) {
+    stuck& s = stuck_[i];
+    if (now < s.until) {
+      if (!s.reported && s.in_hand == nullptr && is_stuck(*s.process) && now - s.since >= options_.stall_after) {
+        s.reported = true;
+        runtime_->host().report_stall(*s.process, std::chrono::duration_cast<std::chrono::milliseconds>(now - s.since));
+      }
+      ++i;
+      continue;
+    }
+    const stuck over = s;
+    stuck_.erase(stuck_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (over.in_hand == nullptr) continue;
+    runtime_->host().bury(*over.process, over.in_hand, true);
+    detail::discard(runtime_->host(), over.in_hand, exit_reason{});
+  }
+}
+
+// ---- the world
+
+world::world(std::uint64_t seed) : seed_{seed}, dice_{seed}, network_{*this} {}
+
+world::~world() {
+  nodes_.clear();
+  network_.drop_all();
+}
+
+node& world::add_node(std::string name, runtime_options options) {
+  if (name.empty()) name = "node" + std::to_string(nodes_.size() + 1);
+  return nodes_.emplace_back(*this, std::move(name), std::move(options));
+}
+
+node* world::find(node_id id) noexcept {
+  for (node& n : nodes_)
+    if (n.id() == id) return &n;
+  return nullptr;
+}
+
+bool world::fails(std::string_view point) {
+  if (point == "signal.direct") return dice_.chance(0.5);  // both ways must give the same
+  const auto found = faults_.find(point);
+  return found != faults_.end() && dice_.chance(found->second);
+}
+
+void world::note(std::string_view what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t h = hash_ ^ static_cast<std::uint64_t>(now_.time_since_epoch().count());
+  for (const char letter : what) h = (h ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+  hash_ = mix(mix(mix(h ^ a) ^ b) ^ c);
+  if (tracer_)
+    tracer_(std::to_string(now_.time_since_epoch().count()) + " " + std::string{what} + " " + std::to_string(a) + " " +
+            std::to_string(b) + " " + std::to_string(c));
+}
+
+void world::partition(node& a, node& b) {
+  network_.cut(a.id(), b.id());
+  network_.cut(b.id(), a.id());
+}
+void world::partition_one_way(node& from, node& to) { network_.cut(from.id(), to.id()); }
+void world::heal() { network_.heal_all(); }
+
+// ---- what happens next
+
+void world::deliver_due() {
+  network_.advance(now_);
+  for (node& n : nodes_) {
+    if (!n.up() || n.paused()) continue;
+    n.runtime_->host().fire_timers();
+    n.look_at_stuck(now_);
+  }
+}
+
+bool world::step() {
+  deliver_due();
+  std::size_t choices = 0;
+  for (const node& n : nodes_) choices += n.choices();
+  if (choices == 0) return advance_to_next();
+  std::size_t pick = dice_.below(choices);
+  for (node& n : nodes_) {
+    const std::size_t mine = n.choices();
+    if (pick < mine) {
+      do_one_of(n, pick);
+      break;
+    }
+    pick -= mine;
+  }
+  return true;
+}
+
+void world::do_one_of(node& n, std::size_t pick) {
+  if (pick < n.jobs_.size()) {
+    auto job = std::move(n.jobs_[pick]);
+    n.jobs_.erase(n.jobs_.begin() + static_cast<std::ptrdiff_t>(pick));
+    note("job", n.id().value());
+    job();
+    return;
+  }
+  pick -= n.jobs_.size();
+  std::size_t at = pick;
+  if (!n.stuck_.empty())
+    for (at = 0; n.is_stuck(*n.runnable_[at]) || pick-- != 0;) ++at;
+  run_process(n, at);
+}
+
+void world::run_process(node& n, std::size_t which) {
+  detail::slot* p = n.runnable_[which];
+  n.runnable_[which] = n.runnable_.back();
+  n.runnable_.pop_back();
+  detail::kernel& k = n.runtime_->host();
+  const pid who = k.pid_of(*p);
+  note("run", who.node().value(), who.index(), who.serial());
+  ++steps_;
+  ++n.counted_.turns;
+  // Time passes as work is done, so that nothing spins for ever.
+  now_ += std::chrono::nanoseconds{100};
+  const int budget = static_cast<int>(1 + dice_.below(4));
+  if (k.run(*p, budget, n.guard_)) n.runnable_.push_back(p);
+}
+
+std::optional<time_point> world::next_event() {
+  std::optional<time_point> first = network_.next();
+  const auto earlier = [&](std::optional<time_point> t) {
+    if (t && (!first || *t < *first)) first = t;
+  };
+  for (node& n : nodes_) {
+    if (!n.up()) continue;
+    for (const auto& s : n.stuck_) {
+      earlier(s.until);
+      if (!s.reported) earlier(s.since + n.options_.stall_after);
+    }
+    if (!n.paused()) earlier(n.runtime_->host().next_timer());
+  }
+  return first;
+}
+
+bool world::advance_to_next() {
+  const auto next = next_event();
+  if (!next) return false;
+  now_ = std::max(now_ + std::chrono::nanoseconds{1}, *next);
+  return true;
+}
+
+bool world::run(std::chrono::nanoseconds limit) {
+  const time_point end = now_ + limit;
+  while (now_ < end)
+    if (!step()) return true;
+  return false;
+}
+
+void world::run_for(std::chrono::nanoseconds duration) {
+  const time_point end = now_ + duration;
+  (void)run_until([] { return false; }, duration);
+  now_ = std::max(now_, end);
+  deliver_due();
+}
+
+bool world::run_until(const std::function<bool()>& done, std::chrono::nanoseconds limit) {
+  const time_point end = now_ + limit;
+  while (!done()) {
+    const bool anything = std::ranges::any_of(nodes_, [](const node& n) { return n.choices() != 0; });
+    const auto next = anything ? std::optional{now_} : next_event();
+    if (!next || *next > end) return false;
+    step();
+  }
+  return true;
+}
+
+}  // namespace coppice::sim
