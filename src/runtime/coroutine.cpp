@@ -127,7 +127,8 @@ void coroutine::free() noexcept {
 }
 
 bool coroutine::out_of_turn(std::coroutine_handle<> h) {
-  if (current_turn == nullptr || --current_turn->budget > 0) return false;
+  turn* t = turn_here();
+  if (t == nullptr || --t->budget > 0) return false;
   yield(h);
   return true;
 }
@@ -142,7 +143,7 @@ void coroutine::yield(std::coroutine_handle<> h) {
   waiting_ = &wake_waiter;
   deadline_ = no_deadline;
   wait_number_ = 0;
-  if (current_turn != nullptr) current_turn->budget = 0;  // and others have their turn
+  if (turn* t = turn_here()) t->budget = 0;  // and others have their turn
   kernel_->send(id(), signal::wake, make_letter<wait_number>(plain<wait_number>));
 }
 
@@ -163,7 +164,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   }
   // A reply or a wake-up that nobody waits for (any more) is nothing.
   if (me.waiting_->take(*me.waiting_, me, e)) return me.drain(t);
-  e.type->drop(t.k, e, exit_reason{});
+  e.type->drop(*t.k, e, exit_reason{});
   return verdict::alive;
 }
 
@@ -218,14 +219,15 @@ pid self::parent() const noexcept {
 }
 
 void self::stop(exit_reason reason) {
-  detail::turn* t = detail::current_turn;
-  if (t == nullptr || &t->p != slot_) return;
+  detail::turn* t = detail::turn_here();
+  if (t == nullptr || t->p != slot_) return;
   t->ending = std::move(reason);
   t->ends = true;
 }
 
 bool self::demonitor(monitor_ref ref, flush also) {
-  if (!still_itself()) return false;
+  const auto mine = section();
+  if (!mine) return false;
   const bool there = kernel_->demonitor(*slot_, ref);
   if (also == flush::no || slot_->process->type != &detail::coroutine::type_of) return there;
   return static_cast<detail::coroutine*>(slot_->process)
@@ -239,7 +241,8 @@ bool self::demonitor(monitor_ref ref, flush also) {
 }
 
 bool self::cancel(timer_ref ref) {
-  if (!still_itself()) return kernel_->disarm(ref);
+  const auto mine = section();
+  if (!mine) return kernel_->disarm(ref);
   const bool pending = kernel_->cancel_timer(*slot_, ref);
   if (slot_->process->type != &detail::coroutine::type_of) return pending;
   return static_cast<detail::coroutine*>(slot_->process)

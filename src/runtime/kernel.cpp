@@ -49,8 +49,8 @@ exit_reason reason_of_exception(std::string_view handling) {
 namespace {
 // Stands for the body until the start letter has made one, in the process itself, so that its failure is an exit.
 verdict make_body(body&, turn& t, envelope& e) {
-  e.type->deliver(nullptr, t.k, t.p, e);
-  return t.p.process->type->offer(*t.p.process, t, e);
+  e.type->deliver(*t.p->process, t, e);
+  return t.p->process->type->offer(*t.p->process, t, e);
 }
 constinit const body_type unborn_type{
     .offer = &make_body, .destroy = [](body&, kernel&) noexcept {}, .held = [](const body&) noexcept { return 0U; }};
@@ -62,9 +62,10 @@ exit_reason reason_of_ending(pid who) {
 }
 
 kernel& kernel_here() {
-  if (current_turn == nullptr)
+  const turn* t = turn_here();
+  if (t == nullptr)
     throw std::logic_error{"this needs a process to run in; from a plain thread use the functions of coppice::runtime"};
-  return current_turn->k;
+  return *t->k;
 }
 
 // ---- the table
@@ -159,36 +160,11 @@ void kernel::free_slot(std::uint32_t index) noexcept {
 }
 
 side_block& kernel::side_of(slot& p) {
-  if (side_block* there = p.side.load(std::memory_order_relaxed)) return *there;
-  side_block* side = nullptr;
-  {
-    const std::scoped_lock lock{side_mutex_};
-    if (free_sides_.empty()) {
-      sides_.push_back(std::make_unique<side_block>());
-      side = sides_.back().get();
-    } else {
-      side = free_sides_.back();
-      free_sides_.pop_back();
-    }
-  }
-  {
-    const std::scoped_lock lock{side->lock};
-    side->owner = pid_of(p);
-  }
-  p.side.store(side, std::memory_order_release);
-  return *side;
+  if (p.side == nullptr) p.side = new side_block;
+  return *p.side;
 }
 
-void kernel::free_side(slot& p) noexcept {
-  side_block* side = p.side.exchange(nullptr, std::memory_order_relaxed);
-  if (side == nullptr) return;
-  {
-    const std::scoped_lock lock{side->lock};
-    side->clear();
-  }
-  const std::scoped_lock lock{side_mutex_};
-  free_sides_.push_back(side);
-}
+void kernel::free_side(slot& p) noexcept { delete std::exchange(p.side, nullptr); }
 
 // ---- running
 
@@ -197,18 +173,43 @@ void kernel::schedule(slot& p, bool spawned) {
   scheduler_->inject(p);
 }
 
-bool kernel::run(slot& p, int budget, stall_guard& guard) {
-  turn t{.k = *this, .p = p, .guard = guard, .budget = budget, .outer = current_turn};
-  current_turn = &t;
-  const int given = budget;
+// The body's code, between the two halves of a handshake with `take_from_stuck`: the other side must know that we are
+// in it, and we, when we come back, whether the process was taken away meanwhile. The other side has the barrier for
+// both.
+[[gnu::always_inline]] inline verdict kernel::offer(slot& p, envelope& e, turn& t) {
+  stall_guard& guard = t.guard;
+  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  verdict v = verdict::ended;
+  t.message = e.what() == signal::message ? e.type : nullptr;
+  try {
+    if (e.type->for_body == p.process->type) [[likely]] {
+      e.type->deliver(*p.process, t, e);
+      v = t.ends ? verdict::ended : verdict::alive;
+    } else {
+      v = p.process->type->offer(*p.process, t, e);
+    }
+  } catch (...) {
+    t.ending = reason_of_exception(t.message != nullptr ? t.message->name : std::string_view{});
+  }
+  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
+    t.taken = guard.was_taken();
+  return v;
+}
+
+bool kernel::run(slot& p, int budget, turn& t) {
+  t.p = &p;
+  t.budget = budget;
   envelope* e = p.mail.head;
   bool more = false;
   for (;;) {
     if (p.urgent.load(std::memory_order_relaxed) != 0 && look_ahead(p, e, t)) [[unlikely]]
       end(p, t, e);
-    const verdict v = handle(p, *e, t);
+    const verdict v = p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
     --t.budget;
     if (t.taken) [[unlikely]] {
+      t.taken = false;
       bury(p, e, v == verdict::kept);
       break;
     }
@@ -240,8 +241,9 @@ bool kernel::run(slot& p, int budget, stall_guard& guard) {
       break;
     }
   }
-  count_handled(*this, static_cast<std::uint64_t>(given - t.budget));
-  current_turn = t.outer;
+  t.handled.store(t.handled.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(budget - t.budget),
+                  std::memory_order_relaxed);
+  t.p = nullptr;
   return more;
 }
 
@@ -252,28 +254,6 @@ void kernel::end(slot& p, turn& t, envelope* rest) {
   finish(p, why, p.process, rest);
   free_slot(pid_of(p).index());
 }
-
-// The body's code, between the two halves of a handshake with `take_from_stuck`: the other side must know that we are
-// in it, and we, when we come back, whether the process was taken away meanwhile. The other side has the barrier for
-// both.
-verdict kernel::offer(slot& p, envelope& e, turn& t) {
-  stall_guard& guard = t.guard;
-  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  verdict v = verdict::ended;
-  t.message = e.what() == signal::message ? e.type : nullptr;
-  try {
-    v = p.process->type->offer(*p.process, t, e);
-  } catch (...) {
-    t.ending = reason_of_exception(t.message != nullptr ? t.message->name : std::string_view{});
-  }
-  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
-    t.taken = guard.was_taken();
-  return v;
-}
-
-verdict kernel::handle(slot& p, envelope& e, turn& t) { return p.accepts(e) ? offer(p, e, t) : handle_rare(p, e, t); }
 
 verdict kernel::handle_rare(slot& p, envelope& e, turn& t) {
   if (e.what() == signal::done) return verdict::alive;
@@ -344,7 +324,6 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
   p.tag.store(tag, std::memory_order_relaxed);
   if (with.watched_as) {
     side_block& side = side_of(p);
-    const std::scoped_lock lock{side.lock};
     side.watchers.insert({with.parent, with.watched_as}, {});
   }
   if (!with.label.empty()) set_label(p, with.label);
@@ -374,8 +353,8 @@ void kernel::finish(slot& p, exit_reason why, body* to_destroy, envelope* rest) 
     p.named.store(0, std::memory_order_relaxed);
     return;
   }
-  const bool said = why.what() == exit_reason::kind::error || events_->wanted(plain<process_ended>);
-  if (said) report_end(me, p.side.load(std::memory_order_relaxed), why);
+  if ((why.what() == exit_reason::kind::error && logs(log_level::error)) || events_->wanted(plain<process_ended>))
+    report_end(me, why);
   if (p.named.exchange(0, std::memory_order_seq_cst) != 0) names_->release(me);
   if (parent_linked) send_exit(parent, {me, why, true});
   tell_the_bereaved(p, me, why);
@@ -392,7 +371,7 @@ void kernel::answer_requests(envelope* from, std::uint32_t serial, const exit_re
 }
 
 void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
-  side_block* side = p.side.load(std::memory_order_relaxed);
+  side_block* side = p.side;
   if (side == nullptr) return;
   // Nobody else changes the block while we own the process, and sending takes no lock of ours: no lock is needed to
   // read.
@@ -413,17 +392,16 @@ void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
   }
 }
 
-void kernel::report_end(pid me, side_block* side, const exit_reason& why) {
-  process_ended event{.who = me, .name = names_->of(me), .label = side != nullptr ? side->label : "", .reason = why};
-  if (why.what() == exit_reason::kind::error)
+void kernel::report_end(pid me, const exit_reason& why) {
+  auto [name, label] = names_->of(me);
+  if (why.what() == exit_reason::kind::error && logs(log_level::error))
     log(log_level::error, "process ended",
-        {{"pid", to_string(me)}, {"name", event.name}, {"label", event.label}, {"reason", why.to_string()}});
-  events_->publish(event);
+        {{"pid", to_string(me)}, {"name", name}, {"label", label}, {"reason", why.to_string()}});
+  events_->publish(process_ended{.who = me, .name = std::move(name), .label = std::move(label), .reason = why});
 }
 
 void kernel::defer(slot& me, const std::shared_ptr<pending_reply>& reply) {
   side_block& side = side_of(me);
-  const std::scoped_lock lock{side.lock};
   if (side.replies.size() == side.replies.capacity())
     std::erase_if(side.replies, [](const auto& weak) { return weak.expired(); });
   side.replies.push_back(reply);

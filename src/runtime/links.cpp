@@ -60,7 +60,6 @@ void kernel::link(slot& me, pid other) {
   if (other.node() == node_ && !alive(other) && !me.is(slot::traps_exits)) throw no_such_process{other};
   side_block& side = side_of(me);
   {
-    const std::scoped_lock lock{side.lock};
     if (std::uint64_t* unlinking = side.links.find(other)) {
       if (*unlinking == 0) return;
       *unlinking = 0;
@@ -75,11 +74,10 @@ void kernel::link(slot& me, pid other) {
 void kernel::unlink(slot& me, pid other) {
   const pid mine = pid_of(me);
   const bool parent = is_linked_parent(*this, me, other);
-  if (!parent && me.side.load(std::memory_order_relaxed) == nullptr) return;
+  if (!parent && me.side == nullptr) return;
   side_block& side = side_of(me);
   std::uint64_t number = 0;
   {
-    const std::scoped_lock lock{side.lock};
     if (parent) {
       me.set(slot::parent_linked, false);
       side.links.insert(other, number = ++side.unlinks);
@@ -96,7 +94,7 @@ namespace {
 
 bool is_linked(const kernel& k, const slot& p, pid other) {
   if (is_linked_parent(k, p, other)) return true;
-  side_block* side = p.side.load(std::memory_order_relaxed);
+  side_block* side = p.side;
   if (side == nullptr) return false;
   const std::uint64_t* unlinking = side->links.find(other);
   return unlinking != nullptr && *unlinking == 0;
@@ -108,9 +106,8 @@ std::uint64_t remove_link(kernel& k, slot& p, pid other) {
     p.set(slot::parent_linked, false);
     return 0;
   }
-  side_block* side = p.side.load(std::memory_order_relaxed);
+  side_block* side = p.side;
   if (side == nullptr) return not_linked;
-  const std::scoped_lock lock{side->lock};
   const std::uint64_t* unlinking = side->links.find(other);
   if (unlinking == nullptr) return not_linked;
   const std::uint64_t was = *unlinking;
@@ -126,7 +123,6 @@ void kernel::apply(slot& p, const envelope& e) {
       const pid from = static_cast<const letter<link_signal>&>(e).body.from;
       if (is_linked_parent(*this, p, from)) return;
       side_block& side = side_of(p);
-      const std::scoped_lock lock{side.lock};
       if (side.links.insert(from, 0) && from.node() != node_)
         ties_->add(from.node(), {.local = pid_of(p), .remote = from, .what = tie::kind::link});
       return;
@@ -141,9 +137,8 @@ void kernel::apply(slot& p, const envelope& e) {
     }
     case signal::unlink_ack: {
       const auto u = static_cast<const letter<unlink_signal>&>(e).body;
-      side_block* side = p.side.load(std::memory_order_relaxed);
+      side_block* side = p.side;
       if (side == nullptr) return;
-      const std::scoped_lock lock{side->lock};
       const std::uint64_t* unlinking = side->links.find(u.from);
       if (unlinking == nullptr || *unlinking != u.number) return;
       side->links.erase(u.from);
@@ -154,15 +149,13 @@ void kernel::apply(slot& p, const envelope& e) {
     case signal::monitor: {
       const auto m = static_cast<const letter<monitor_signal>&>(e).body;
       side_block& side = side_of(p);
-      const std::scoped_lock lock{side.lock};
       side.watchers.insert({m.from, m.ref}, {});
       return;
     }
     case signal::demonitor: {
       const auto m = static_cast<const letter<monitor_signal>&>(e).body;
-      side_block* side = p.side.load(std::memory_order_relaxed);
+      side_block* side = p.side;
       if (side == nullptr) return;
-      const std::scoped_lock lock{side->lock};
       side->watchers.erase({m.from, m.ref});
       return;
     }
@@ -181,7 +174,6 @@ monitor_ref kernel::monitor(slot& me, pid other) {
   side_block& side = side_of(me);
   const monitor_ref ref{++side.refs};
   {
-    const std::scoped_lock lock{side.lock};
     side.monitors.insert(ref.value(), other);
   }
   if (other.node() != node_)
@@ -191,11 +183,10 @@ monitor_ref kernel::monitor(slot& me, pid other) {
 }
 
 bool kernel::demonitor(slot& me, monitor_ref ref) {
-  side_block* side = me.side.load(std::memory_order_relaxed);
+  side_block* side = me.side;
   if (side == nullptr) return false;
   pid other;
   {
-    const std::scoped_lock lock{side->lock};
     const pid* target = side->monitors.find(ref.value());
     if (target == nullptr) return false;
     other = *target;
@@ -215,19 +206,17 @@ void kernel::drop_watch(pid watcher, pid target, monitor_ref ref) {
 
 void kernel::adopt(slot& me, pid child, bool linked, monitor_ref watched_as) {
   side_block& side = side_of(me);
-  const std::scoped_lock lock{side.lock};
   if (linked) side.links.insert(child, 0);
   if (watched_as) side.monitors.insert(watched_as.value(), child);
 }
 
 bool kernel::take_down(slot& p, envelope& e) {
-  side_block* side = p.side.load(std::memory_order_relaxed);
+  side_block* side = p.side;
   if (side == nullptr) return false;
   const auto& d = static_cast<letter<down>&>(e).body;
   if (d.who.node() != node_)
     ties_->remove(d.who.node(),
                   {.local = pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
-  const std::scoped_lock lock{side->lock};
   return side->monitors.erase(d.ref.value());
 }
 
@@ -280,7 +269,7 @@ verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
 }
 
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
-  p.urgent.store(0, std::memory_order_seq_cst);
+  const std::uint8_t wanted = p.urgent.exchange(0, std::memory_order_seq_cst);
   if (p.process == nullptr) return false;
   std::uint32_t waiting = p.process->type->held(*p.process);
   for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
@@ -310,6 +299,7 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
     }
   }
   p.length.store(waiting, std::memory_order_relaxed);
+  if ((wanted & look_at_yourself) != 0) describe_yourself(p);
   return false;
 }
 

@@ -23,79 +23,92 @@ std::string_view to_string(process_state state) noexcept {
 
 namespace detail {
 
-// An idle process is taken over for a moment, a busy one is asked to count by itself and given a little time to.
-void kernel::refresh_length(slot& p) {
-  if (p.mail.tail.load(std::memory_order_relaxed) != nullptr) {
-    p.urgent.fetch_or(look_for_length, std::memory_order_relaxed);
-    return;
-  }
-  if (p.length.load(std::memory_order_relaxed) == 0) return;
-  envelope mine{nullptr};
-  if (!p.mail.claim(&mine)) return;
-  p.length.store(p.process != nullptr ? p.process->type->held(*p.process) : 0, std::memory_order_relaxed);
-  release_claim(p, mine);
-}
-
-process_info kernel::describe(std::uint32_t index) {
-  slot& p = table_[index];
+process_info kernel::describe(slot& p, view from) {
   process_info out;
   out.id = pid_of(p);
   out.traps_exits = p.is(slot::traps_exits);
   out.handled = p.handled.load(std::memory_order_relaxed);
   out.mailbox = p.length.load(std::memory_order_relaxed);
   out.memory = sizeof(slot) + std::size_t{16} * p.body_units.load(std::memory_order_relaxed);
-  const auto age = env_->clock().coarse_now() - started_ -
-                   std::chrono::milliseconds{100} * p.born_ds.load(std::memory_order_relaxed);
+  const auto born = std::chrono::milliseconds{100} * p.born_ds.load(std::memory_order_relaxed);
+  const auto age = env_->clock().coarse_now() - started_ - born;
   out.age = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(age), std::chrono::milliseconds{0});
   if (const std::uint32_t parent = p.parent_index.load(std::memory_order_relaxed); parent != 0) {
     out.parent = pid::from_parts(node_, parent, p.parent_serial.load(std::memory_order_relaxed));
     if (p.is(slot::parent_linked)) out.links.push_back(out.parent);
   }
-  if (p.mail.tail.load(std::memory_order_relaxed) != nullptr)
-    out.state = scheduler_->is_running(p) ? process_state::running : process_state::runnable;
-  if (p.named.load(std::memory_order_relaxed) != 0) out.name = names_->of(out.id);
-  if (side_block* side = p.side.load(std::memory_order_acquire)) {
-    const std::scoped_lock lock{side->lock};
-    if (side->owner != out.id) return out;  // it has ended under our eyes
-    out.label = side->label;
-    out.memory += side->bytes();
-    out.monitors = static_cast<std::uint32_t>(side->monitors.size());
-    out.monitored = static_cast<std::uint32_t>(side->watchers.size());
-    side->links.for_each([&](pid other, std::uint64_t unlinking) {
-      if (unlinking == 0) out.links.push_back(other);
-    });
-  }
+  if (p.named.load(std::memory_order_relaxed) != 0) std::tie(out.name, out.label) = names_->texts(out.id);
+  if (from == view::from_outside || p.side == nullptr) return out;
+  out.memory += p.side->bytes();
+  out.monitors = static_cast<std::uint32_t>(p.side->monitors.size());
+  out.monitored = static_cast<std::uint32_t>(p.side->watchers.size());
+  p.side->links.for_each([&](pid other, std::uint64_t unlinking) {
+    if (unlinking == 0) out.links.push_back(other);
+  });
   return out;
 }
 
-std::vector<process_info> kernel::snapshot() {
-  const std::uint32_t used = std::min(slots_used_.load(std::memory_order_relaxed), table_size_);
-  bool asked = false;
-  for (std::uint32_t i = 1; i < used; ++i) {
-    if (!table_[i].is(slot::has_process)) continue;
-    refresh_length(table_[i]);
-    asked |= table_[i].urgent.load(std::memory_order_relaxed) != 0;
+/// An idle process is taken over for a moment, so that nothing can change under our eyes. False: it is busy, and was asked
+/// to describe itself.
+bool kernel::look_at(slot& p, std::vector<process_info>& into) {
+  envelope mine{nullptr};
+  if (!p.mail.claim(&mine)) {
+    p.urgent.fetch_or(look_at_yourself, std::memory_order_relaxed);
+    return false;
   }
-  if (asked && current_turn == nullptr && env_->threads() != nullptr) {
-    std::atomic<std::uint32_t> never{0};
-    env_->threads()->wait(never, 0, now() + std::chrono::milliseconds{2});
+  if (p.is(slot::has_process)) {
+    p.length.store(p.process->type->held(*p.process), std::memory_order_relaxed);
+    into.push_back(describe(p, view::as_owner));
   }
+  release_claim(p, mine);
+  return true;
+}
+
+void kernel::describe_yourself(slot& p) {
+  if (observers_.load(std::memory_order_relaxed) == 0) return;
+  process_info mine = describe(p, view::as_owner);
+  const std::scoped_lock lock{described_mutex_};
+  described_.insert_or_assign(mine.id, std::move(mine));
+}
+
+std::vector<process_info> kernel::look_at_all(std::uint32_t first, std::uint32_t last) {
   std::vector<process_info> all;
-  for (std::uint32_t i = 1; i < used; ++i) {
-    const std::uint64_t before = table_[i].tag_now();
-    if ((before & slot::has_process) == 0) continue;
-    process_info one = describe(i);
-    if (table_[i].serial() == static_cast<std::uint32_t>(before >> 32U)) all.push_back(std::move(one));
+  std::vector<pid> busy;
+  observers_.fetch_add(1);
+  for (std::uint32_t i = first; i < last; ++i) {
+    if (!table_[i].is(slot::has_process)) continue;
+    const pid who = pid_of(table_[i]);
+    if (!look_at(table_[i], all)) busy.push_back(who);
+  }
+  const bool may_wait = turn_here() == nullptr && env_->threads() != nullptr;
+  std::atomic<std::uint32_t> never{0};
+  if (!busy.empty() && may_wait) env_->threads()->wait(never, 0, now() + std::chrono::milliseconds{2});
+  for (const pid who : busy) {
+    slot& p = table_[who.index()];
+    const std::scoped_lock lock{described_mutex_};
+    const auto found = described_.find(who);
+    process_info one = found != described_.end() ? std::move(found->second) : describe(p, view::from_outside);
+    if (found != described_.end()) described_.erase(found);
+    if (!alive(who)) continue;
+    one.state = scheduler_->is_running(p) ? process_state::running : process_state::runnable;
+    all.push_back(std::move(one));
+  }
+  if (observers_.fetch_sub(1) == 1) {
+    const std::scoped_lock lock{described_mutex_};
+    described_.clear();
   }
   return all;
 }
 
+std::vector<process_info> kernel::snapshot() {
+  return look_at_all(1, std::min(slots_used_.load(std::memory_order_relaxed), table_size_));
+}
+
 std::optional<process_info> kernel::info(pid who) {
-  if (!alive(who) || !table_[who.index()].is(slot::has_process)) return std::nullopt;
-  refresh_length(table_[who.index()]);
-  process_info one = describe(who.index());
   if (!alive(who)) return std::nullopt;
-  return one;
+  auto found = look_at_all(who.index(), who.index() + 1);
+  if (found.empty() || found.front().id != who) return std::nullopt;
+  return std::move(found.front());
 }
 
 runtime_counters kernel::counters() {
@@ -103,27 +116,25 @@ runtime_counters kernel::counters() {
   scheduler_->count(all);
   all.spawned += spawned_outside_.load(std::memory_order_relaxed);
   all.ended += ended_outside_.load(std::memory_order_relaxed);
-  all.handled += handled_outside_.load(std::memory_order_relaxed);
   all.dead_letters = dead_letters_.load(std::memory_order_relaxed);
   all.timers = timers_->size();
   return all;
 }
 
-void kernel::count_outside(std::uint64_t spawned, std::uint64_t ended, std::uint64_t handled) noexcept {
+void kernel::count_outside(std::uint64_t spawned, std::uint64_t ended) noexcept {
   spawned_outside_.fetch_add(spawned, std::memory_order_relaxed);
   ended_outside_.fetch_add(ended, std::memory_order_relaxed);
-  handled_outside_.fetch_add(handled, std::memory_order_relaxed);
 }
 
 void kernel::report_stall(slot& p, std::chrono::milliseconds lasting) {
-  const process_info who = describe(static_cast<std::uint32_t>(&p - table_));
+  const process_info who = describe(p, view::from_outside);
   log(log_level::warning, "process holds its worker; the others go on without it",
       {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}, {"ms", std::to_string(lasting.count())}});
   events_->publish(process_stalled{who.id, who.name, who.label, lasting});
 }
 
 void kernel::log(log_level level, std::string_view text, std::initializer_list<log_field> fields) {
-  if (level < options_.level || options_.level == log_level::off) return;
+  if (!logs(level)) return;
   options_.log->write(
       {.level = level, .at = env_->clock().wall(), .text = text, .fields = {fields.begin(), fields.size()}});
 }
@@ -163,15 +174,15 @@ void kernel::crash() {
   }
   timers_->drop_all();
   const std::uint32_t used = std::min(slots_used_.load(), table_size_);
-  stall_guard guard;
+  turn last{.k = this};
+  turn* before = std::exchange(current_turn, &last);
   for (std::uint32_t i = 1; i < used; ++i) {
     slot& p = table_[i];
     if (p.process == nullptr) continue;
-    turn t{.k = *this, .p = p, .guard = guard, .outer = current_turn};
-    current_turn = &t;
+    last.p = &p;
     finish(p, exit_reason::killed(), p.process, nullptr);
-    current_turn = t.outer;
   }
+  current_turn = before;
   // What the frames sent while they went down, and answers to requests dropped here, are mail again: until all is
   // quiet.
   for (bool again = true; again;) {

@@ -20,10 +20,11 @@ result<void> kernel::register_name(std::string_view name, pid who) {
   const std::scoped_lock lock{names_->mutex};
   if (const auto taken = names_->by_name.find(name); taken != names_->by_name.end())
     return coppice::fail(errc::name_taken, "'" + std::string{name} + "' is the name of " + to_string(taken->second));
-  if (const auto has = names_->by_pid.find(who); has != names_->by_pid.end())
-    return coppice::fail(errc::invalid, to_string(who) + " has the name '" + has->second + "' already");
+  names::entry& entry = names_->by_pid[who];
+  if (!entry.name.empty())
+    return coppice::fail(errc::invalid, to_string(who) + " has the name '" + entry.name + "' already");
   const auto by_name = names_->by_name.emplace(name, who).first;
-  names_->by_pid.emplace(who, name);
+  entry.name = name;
   p.named.store(1, std::memory_order_seq_cst);
   if (alive(who)) return {};
   names_->by_name.erase(by_name);
@@ -35,7 +36,7 @@ bool kernel::unregister_name(std::string_view name) {
   const std::scoped_lock lock{names_->mutex};
   const auto found = names_->by_name.find(name);
   if (found == names_->by_name.end()) return false;
-  names_->by_pid.erase(found->second);
+  names_->by_pid[found->second].name.clear();
   names_->by_name.erase(found);
   return true;
 }
@@ -47,9 +48,9 @@ pid kernel::where(std::string_view name) {
 }
 
 void kernel::set_label(slot& me, std::string label) {
-  side_block& side = side_of(me);
-  const std::scoped_lock lock{side.lock};
-  side.label = std::move(label);
+  const std::scoped_lock lock{names_->mutex};
+  names_->by_pid[pid_of(me)].label = std::move(label);
+  me.named.store(1, std::memory_order_seq_cst);
 }
 
 // ---- timers
@@ -82,23 +83,20 @@ timer_ref kernel::start_timer(slot& me, std::chrono::nanoseconds after) {
   side_block& side = side_of(me);
   const timer_ref ref = arm(now() + after, pid_of(me), signal::timeout, e);
   e->body.ref = ref;  // even if it has fired by now: only this process, busy here, ever opens the letter
-  const std::scoped_lock lock{side.lock};
   side.timers.insert(ref.value(), {});
   return ref;
 }
 
 bool kernel::cancel_timer(slot& me, timer_ref ref) {
   const bool pending = disarm(ref);
-  side_block* side = me.side.load(std::memory_order_relaxed);
+  side_block* side = me.side;
   if (side == nullptr) return pending;
-  const std::scoped_lock lock{side->lock};
   return side->timers.erase(ref.value()) || pending;
 }
 
 bool kernel::take_timeout(slot& p, envelope& e) {
-  side_block* side = p.side.load(std::memory_order_relaxed);
+  side_block* side = p.side;
   if (side == nullptr) return false;
-  const std::scoped_lock lock{side->lock};
   return side->timers.erase(static_cast<letter<timeout>&>(e).body.ref.value());
 }
 

@@ -19,7 +19,7 @@ runtime::~runtime() {
 }
 
 void runtime::must_be_outside() {
-  if (detail::current_turn != nullptr)
+  if (detail::turn_here() != nullptr)
     throw std::logic_error{"this would block a worker thread; inside a process use co_await"};
 }
 

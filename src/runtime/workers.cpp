@@ -32,10 +32,7 @@ std::size_t worker_number(const kernel& k) noexcept {
 
 bool push_here(kernel& k, slot& p, bool spawned) {
   worker* w = worker_of(k);
-  if (w == nullptr || w->replaced.load(std::memory_order_relaxed)) [[unlikely]]
-    return false;
-  w->owner->push(*w, p, spawned);
-  return true;
+  return w != nullptr && w->owner->push(*w, p, spawned);
 }
 
 std::uint32_t slot_from_here(kernel& k) noexcept {
@@ -59,15 +56,11 @@ bool slot_to_here(kernel& k, std::uint32_t index) noexcept {
 
 void count_spawned(kernel& k) noexcept {
   if (worker* w = worker_of(k)) return w->spawned.add(1);
-  k.count_outside(1, 0, 0);
+  k.count_outside(1, 0);
 }
 void count_ended(kernel& k) noexcept {
   if (worker* w = worker_of(k)) return w->ended.add(1);
-  k.count_outside(0, 1, 0);
-}
-void count_handled(kernel& k, std::uint64_t n) noexcept {
-  if (worker* w = worker_of(k)) return w->handled.add(n);
-  k.count_outside(0, 0, n);
+  k.count_outside(0, 1);
 }
 
 // ---- life
@@ -107,8 +100,10 @@ worker& worker_scheduler::fresh_worker(std::uint32_t number) {
     w->thread->join();  // it said that it is finished
     w->finished = 0;
     w->replaced = false;
+    w->next.reopen();
   }
   w->k = &kernel_;
+  w->now.k = &kernel_;
   w->owner = this;
   w->number = number;
   return *w;
@@ -147,7 +142,7 @@ void worker_scheduler::count(runtime_counters& into) {
   for (const worker& w : all_) {
     into.spawned += w.spawned.get();
     into.ended += w.ended.get();
-    into.handled += w.handled.get();
+    into.handled += w.now.handled.load(std::memory_order_relaxed);
     into.turns += w.turns.load(std::memory_order_relaxed);
     into.stolen += w.stolen.get();
     into.parked += w.parks.get();
@@ -177,19 +172,25 @@ void worker_scheduler::note_surplus(worker& w) {
   w.surplus.store(w.queue.size() + w.fresh.size(), std::memory_order_relaxed);
 }
 
-void worker_scheduler::push(worker& w, slot& p, bool spawned) {
-  w.lock.lock();
-  if (spawned) {
-    w.fresh.push_back(&p);
-  } else if (slot* older = std::exchange(w.next, &p)) {
-    w.queue.push_back(older);
-  } else {
-    w.lock.unlock();
-    return;  // only the next slot is filled: nobody is woken
+bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
+  slot* surplus = &p;
+  if (!spawned) {
+    if (!w.next.exchange(&p, surplus)) return false;
+    if (surplus == nullptr) return true;  // only the next slot is filled: nobody is woken
   }
-  note_surplus(w);
-  w.lock.unlock();
+  if (!push_surplus(w, *surplus, spawned)) inject(*surplus);
+  return true;
+}
+
+bool worker_scheduler::push_surplus(worker& w, slot& p, bool spawned) {
+  {
+    const std::scoped_lock lock{w.lock};
+    if (w.replaced.load(std::memory_order_relaxed)) return false;
+    (spawned ? w.fresh : w.queue).push_back(&p);
+    note_surplus(w);
+  }
   wake_one_if_hungry();
+  return true;
 }
 
 void worker_scheduler::inject(slot& p) {
@@ -224,32 +225,26 @@ bool worker_scheduler::unpark(worker& w) {
 
 void worker_scheduler::work(worker& w) {
   here = &w;
+  current_turn = &w.now;
   while (slot* p = pick(w)) {
     w.current.store(p, std::memory_order_relaxed);
-    const bool more = kernel_.run(*p, budget_, w.guard);
+    const bool more = kernel_.run(*p, budget_, w.now);
     w.current.store(nullptr, std::memory_order_relaxed);
-    if (w.guard.state.load(std::memory_order_relaxed) != stall_guard::none) w.guard.state = stall_guard::none;
-    if (!more) continue;
-    if (w.replaced.load(std::memory_order_relaxed)) {
-      inject(*p);
-      continue;
-    }
-    w.lock.lock();
-    w.queue.push_back(p);
-    note_surplus(w);
-    w.lock.unlock();
+    if (w.now.guard.state.load(std::memory_order_relaxed) == stall_guard::taken) w.now.guard.state = stall_guard::none;
+    if (more && !push_surplus(w, *p, false)) inject(*p);
   }
   leave(w);
 }
 
 void worker_scheduler::leave(worker& w) {
-  if (w.replaced && !stopping_) {  // what it pushed before it was replaced went with the queues; later went elsewhere
+  if (w.replaced && !stopping_) {  // what it had in its queues went to its successor, what it signalled later elsewhere
     const std::scoped_lock lock{all_mutex_};
     retired_.push_back(&w);
   }
   kernel_.give_slots(w.slots.data(), w.slots_count);
   w.slots_count = 0;
   here = nullptr;
+  current_turn = nullptr;
   w.finished = 1;
   threads_.wake_all(w.finished);
 }
@@ -267,17 +262,15 @@ slot* worker_scheduler::pick(worker& w) {
 }
 
 slot* worker_scheduler::pop(worker& w) {
+  slot* n = nullptr;
+  (void)w.next.exchange(nullptr, n);
+  const bool queue_has_waited = ++w.streak > streak_limit && w.surplus.load(std::memory_order_relaxed) != 0;
+  if (n != nullptr && !queue_has_waited) [[likely]]
+    return n;
   slot* p = nullptr;
   w.lock.lock();
-  if (++w.streak > streak_limit && w.queue.size() != 0) [[unlikely]] {  // fairness: the queue's turn
-    w.streak = 0;
-    if (slot* n = std::exchange(w.next, nullptr)) w.queue.push_back(n);
-    p = w.queue.pop_front();
-  } else if (w.next != nullptr) {
-    p = std::exchange(w.next, nullptr);
-    w.lock.unlock();
-    return p;
-  } else if (w.fresh.size() != 0) {
+  if (n != nullptr) w.queue.push_back(n);
+  if (w.fresh.size() != 0 && !(queue_has_waited && w.queue.size() != 0)) {
     p = w.fresh.pop_back();
   } else if (w.queue.size() != 0) {
     w.streak = 0;
@@ -304,10 +297,10 @@ void worker_scheduler::take_injected(worker& w) {
   w.lock.unlock();
 }
 
-slot* worker_scheduler::steal(worker& w, bool also_next) {
+slot* worker_scheduler::steal(worker& w) {
   for (std::uint32_t i = 1; i < count_; ++i) {
     worker& v = *workers_[(w.number + i) % count_].load(std::memory_order_acquire);
-    if (&v == &w || (v.surplus.load(std::memory_order_relaxed) == 0 && !also_next)) continue;
+    if (&v == &w || v.surplus.load(std::memory_order_relaxed) == 0) continue;
     if (!v.lock.try_lock()) continue;
     std::array<slot*, 256> loot;  // NOLINT: filled as far as it is used
     std::uint32_t n = 0;
@@ -315,7 +308,6 @@ slot* worker_scheduler::steal(worker& w, bool also_next) {
     const std::uint32_t spawned = std::min((v.fresh.size() + 1) / 2, 128U);
     while (n < queued) loot[n++] = v.queue.pop_front();
     while (n < queued + spawned) loot[n++] = v.fresh.pop_front();  // the oldest: the largest subtrees
-    if (n == 0 && also_next && v.next != nullptr) loot[n++] = std::exchange(v.next, nullptr);
     note_surplus(v);
     v.lock.unlock();
     if (n == 0) continue;
@@ -332,7 +324,7 @@ slot* worker_scheduler::steal(worker& w, bool also_next) {
 slot* worker_scheduler::spin(worker& w) {
   const time_point until = clock_.now() + spin_for;
   for (;;) {
-    slot* p = steal(w, false);
+    slot* p = steal(w);
     if (p != nullptr || injected_size_.load(std::memory_order_relaxed) != 0 ||
         stopping_.load(std::memory_order_relaxed))
       return p;
@@ -431,7 +423,7 @@ void worker_scheduler::keep_time() {
 void worker_scheduler::look_for_stalls(time_point now) {
   for (auto& at : workers_) {
     worker& w = *at.load();
-    const std::uint32_t phase = w.guard.phase.load(std::memory_order_acquire);
+    const std::uint32_t phase = w.now.guard.phase.load(std::memory_order_acquire);
     if (phase != w.seen_phase || phase % 2 == 0) {
       w.seen_phase = phase;
       w.seen_at = now;
@@ -443,9 +435,8 @@ void worker_scheduler::look_for_stalls(time_point now) {
       continue;
     }
     // Long, but no stall: at least what it has just signalled can go on elsewhere.
-    if (parked_.load() == 0 || !w.lock.try_lock()) continue;
-    slot* waiting = std::exchange(w.next, nullptr);
-    w.lock.unlock();
+    if (parked_.load() == 0) continue;
+    slot* waiting = w.next.take_from_outside(threads_, next_slot::access::open);
     if (waiting != nullptr) inject(*waiting);
   }
 }
@@ -455,7 +446,6 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   worker& successor = fresh_worker(stuck.number);
   stuck.lock.lock();
   stuck.replaced = true;
-  std::swap(successor.next, stuck.next);
   std::swap(successor.queue, stuck.queue);
   std::swap(successor.fresh, stuck.fresh);
   note_surplus(stuck);
@@ -463,7 +453,8 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   successor.lock.lock();
   note_surplus(successor);
   successor.lock.unlock();
-  successor.seen_phase = successor.guard.phase.load();
+  if (slot* waiting = stuck.next.take_from_outside(threads_, next_slot::access::closed)) inject(*waiting);
+  successor.seen_phase = successor.now.guard.phase.load();
   workers_[stuck.number].store(&successor, std::memory_order_release);
   {
     const std::scoped_lock lock{all_mutex_};
@@ -477,12 +468,12 @@ bool worker_scheduler::take_from_stuck(slot& p) {
   const std::scoped_lock lock{all_mutex_};
   for (worker& w : all_) {
     if (w.current.load() != &p) continue;
-    const std::uint32_t phase = w.guard.phase.load(std::memory_order_acquire);
+    const std::uint32_t phase = w.now.guard.phase.load(std::memory_order_acquire);
     std::uint32_t none = stall_guard::none;
-    if (phase % 2 == 0 || &w == here || !w.guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
+    if (phase % 2 == 0 || &w == here || !w.now.guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
     threads_.barrier_everywhere();
-    const bool still = w.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p;
-    w.guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
+    const bool still = w.now.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p;
+    w.now.guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
     return still;
   }
   return false;

@@ -67,7 +67,10 @@ class node_scheduler final : public detail::scheduler {
     return false;
   }
   bool stop() override { return true; }
-  void count(runtime_counters& into) override { into.turns = node_.counted_.turns; }
+  void count(runtime_counters& into) override {
+    into.turns = node_.turns_;
+    into.handled = node_.turn_.handled.load();
+  }
   bool is_running(const detail::slot& p) override { return node_.is_stuck(p); }
 
  private:
@@ -253,11 +256,15 @@ void world::run_process(node& n, std::size_t which) {
   const pid who = k.pid_of(*p);
   note("run", who.node().value(), who.index(), who.serial());
   ++steps_;
-  ++n.counted_.turns;
+  ++n.turns_;
   // Time passes as work is done, so that nothing spins for ever.
   now_ += std::chrono::nanoseconds{100};
   const int budget = static_cast<int>(1 + dice_.below(4));
-  if (k.run(*p, budget, n.guard_)) n.runnable_.push_back(p);
+  detail::turn* before = std::exchange(detail::current_turn, &n.turn_);
+  n.turn_.k = &k;
+  const bool more = k.run(*p, budget, n.turn_);
+  detail::current_turn = before;
+  if (more) n.runnable_.push_back(p);
 }
 
 std::optional<time_point> world::next_event() {

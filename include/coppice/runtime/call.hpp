@@ -160,7 +160,7 @@ class request {
   [[nodiscard]] reply_to<reply_type> defer() {
     detail::kernel* k = std::exchange(kernel_, nullptr);
     auto state = std::make_shared<detail::pending_reply_of<reply_type>>(k->weak_from_this(), caller_, call_);
-    k->defer(*slot_, state);
+    if (const detail::kernel_section mine{*slot_, callee_.serial()}) k->defer(*slot_, state);
     return reply_to<reply_type>{std::move(state)};
   }
   [[nodiscard]] pid caller() const noexcept { return caller_; }

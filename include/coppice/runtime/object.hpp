@@ -27,7 +27,7 @@ namespace detail {
 /// A `self` on the stack of a handler.
 class handler_self final : public self {
  public:
-  handler_self(kernel& k, slot& p) noexcept : self{k} { become(p); }
+  explicit handler_self(turn& t) noexcept : self{*t.k} { become(*t.p); }
 };
 
 template <class T, class M>
@@ -71,59 +71,69 @@ template <class... Args>
 object_body<T>::object_body(Args&&... args) : body{&object_type<T>}, object(std::forward<Args>(args)...) {}
 
 template <class T, class M>
-decltype(auto) handle_one(T& object, kernel& k, slot& p, M&& m) {
+decltype(auto) handle_one(T& object, turn& t, M&& m) {
   if constexpr (requires { object.handle(std::move(m)); }) {
     return object.handle(std::move(m));
   } else {
-    handler_self me{k, p};
+    handler_self me{t};
     return object.handle(std::move(m), me);
   }
 }
 
 template <class T, class M>
-void deliver_cast(void* object, kernel& k, slot& p, envelope& e) {
-  auto& body = static_cast<letter<M>&>(e).body;
-  const std::unique_ptr<M, void (*)(M*)> cleaning{&body, [](M* m) { std::destroy_at(m); }};
-  handle_one(*static_cast<T*>(object), k, p, std::move(body));
+void deliver_cast(body& b, turn& t, envelope& e) {
+  struct cleaning {
+    M& message;
+    ~cleaning() { std::destroy_at(&message); }
+  } content{static_cast<letter<M>&>(e).body};
+  handle_one(static_cast<object_body<T>&>(b).object, t, std::move(content.message));
 }
 
 template <class T, class M>
-void deliver_call(void* object, kernel& k, slot& p, envelope& e) {
+void deliver_deferred(T& object, turn& t, envelope& e) {
   using R = reply_of<M>;
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
+  auto state = std::make_shared<pending_reply_of<R>>(t.k->weak_from_this(), body.caller, body.call);
+  M message{std::move(body.message)};
+  std::destroy_at(&body);
+  if (const kernel_section mine{*t.p, t.p->serial()}) t.k->defer(*t.p, state);
+  reply_to<R> later{std::move(state)};
+  if constexpr (requires { object.handle(std::move(message), std::move(later)); }) {
+    object.handle(std::move(message), std::move(later));
+  } else {
+    handler_self me{t};
+    object.handle(std::move(message), std::move(later), me);
+  }
+}
+
+template <class T, class M>
+void deliver_call(body& b, turn& t, envelope& e) {
+  using R = reply_of<M>;
+  T& object = static_cast<object_body<T>&>(b).object;
   if constexpr (defers_to<T, M>) {
-    auto state = std::make_shared<pending_reply_of<R>>(k.weak_from_this(), body.caller, body.call);
-    M message{std::move(body.message)};
-    std::destroy_at(&body);
-    k.defer(p, state);
-    reply_to<R> later{std::move(state)};
-    T& t = *static_cast<T*>(object);
-    if constexpr (requires { t.handle(std::move(message), std::move(later)); }) {
-      t.handle(std::move(message), std::move(later));
-    } else {
-      handler_self me{k, p};
-      t.handle(std::move(message), std::move(later), me);
-    }
+    deliver_deferred<T, M>(object, t, e);
   } else {
     struct answering {  // a handler that throws leaves its request to the end of the process, which knows the reason
       request_body<M>& body;
       envelope& e;
+      turn& t;
       bool answered = false;
       ~answering() {
         if (answered)
           std::destroy_at(&body);
         else
-          current_turn->unanswered = &e;
+          t.unanswered = &e;
       }
-    } guard{body, e};
+    } guard{static_cast<letter<request_body<M>>&>(e).body, e, t};
+    auto& [caller, call, message] = guard.body;
     if constexpr (std::is_void_v<R>) {
-      handle_one(*static_cast<T*>(object), k, p, std::move(body.message));
+      handle_one(object, t, std::move(message));
       guard.answered = true;
-      answer<R>(k, body.caller, body.call, {});
+      answer<R>(*t.k, caller, call, {});
     } else {
-      result<R> value{std::in_place, handle_one(*static_cast<T*>(object), k, p, std::move(body.message))};
+      result<R> value{std::in_place, handle_one(object, t, std::move(message))};
       guard.answered = true;
-      answer<R>(k, body.caller, body.call, std::move(value));
+      answer<R>(*t.k, caller, call, std::move(value));
     }
   }
 }
@@ -146,43 +156,39 @@ inline constexpr message_type handled_request{.name = type_name<M>(),
                                               .relocate = &relocate_body<request_body<M>>};
 
 template <class T, class M>
-bool try_untyped(T& object, turn& t, envelope& e) {
+bool try_untyped(body& b, turn& t, envelope& e) {
   if constexpr (calls_to<T, M> || defers_to<T, M>) {
-    if (e.type == &plain_request<M>) return deliver_call<T, M>(&object, t.k, t.p, e), true;
+    if (e.type == &plain_request<M>) return deliver_call<T, M>(b, t, e), true;
   }
   if constexpr (casts_to<T, M>) {
-    if (e.type == &plain<M>) return deliver_cast<T, M>(&object, t.k, t.p, e), true;
+    if (e.type == &plain<M>) return deliver_cast<T, M>(b, t, e), true;
   }
   return false;
 }
 template <class T, class... Ms>
-bool try_protocol(T& object, turn& t, envelope& e, protocol<Ms...>*) {
+bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
   static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
                 "the protocol lists a message that the class does not handle");
-  return (try_untyped<T, Ms>(object, t, e) || ...);
+  return (try_untyped<T, Ms>(b, t, e) || ...);
 }
 template <class T>
-bool offer_untyped(T& object, turn& t, envelope& e) {
-  if (try_untyped<T, exited>(object, t, e) || try_untyped<T, down>(object, t, e) ||
-      try_untyped<T, timeout>(object, t, e))
-    return true;
+bool offer_untyped(body& b, turn& t, envelope& e) {
+  if (try_untyped<T, exited>(b, t, e) || try_untyped<T, down>(b, t, e) || try_untyped<T, timeout>(b, t, e)) return true;
   if constexpr (requires { typename T::protocol; })
-    return try_protocol(object, t, e, static_cast<typename T::protocol*>(nullptr));
+    return try_protocol<T>(b, t, e, static_cast<typename T::protocol*>(nullptr));
   return false;
 }
 
+/// What did not come through a `ref<T>`: that goes straight to its handler.
 template <class T>
 verdict offer_to_object(body& b, turn& t, envelope& e) {
-  T& object = static_cast<object_body<T>&>(b).object;
-  if (e.type->for_body == &object_type<T>) [[likely]] {
-    e.type->deliver(&object, t.k, t.p, e);
-  } else if (e.what() == signal::message) {
-    if (!offer_untyped(object, t, e)) {
-      t.k.note_dead_letter(t.k.pid_of(t.p), e);
-      e.type->drop(t.k, e, exit_reason{});
+  if (e.what() == signal::message) {
+    if (!offer_untyped<T>(b, t, e)) {
+      if (!e.type->is_request) t.k->note_dead_letter(t.k->pid_of(*t.p), e);
+      e.type->drop(*t.k, e, exit_reason{});
     }
   } else if (e.what() != signal::start) {
-    e.type->drop(t.k, e, exit_reason{});
+    e.type->drop(*t.k, e, exit_reason{});
   }
   return t.ends ? verdict::ended : verdict::alive;
 }

@@ -26,7 +26,7 @@ struct runtime_options {
   /// Reports below this level are not made. Default: warning.
   log_level level = log_level::warning;
   /// Where reports go. Default: standard error.
-  std::shared_ptr<log_sink> log;
+  std::shared_ptr<log_sink> log{};
   /// This runtime's number among the nodes that talk to each other. Default: one that is new in this program.
   node_id node{};
 };

@@ -36,7 +36,7 @@ class receive_base : protected waiter {
   template <class M>
   static bool try_one(receive_base& into, coroutine& me, envelope& e) {
     if (!received<M>::matches(e)) return false;
-    if (current_turn != nullptr) current_turn->message = e.type;
+    if (turn* t = turn_here()) t->message = e.type;
     if constexpr (std::is_same_v<Out, M>)
       into.got_.emplace(received<M>::take(me, e));
     else

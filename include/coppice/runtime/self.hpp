@@ -120,20 +120,23 @@ class self {
   /// Throws `no_such_process` when `other` is known to have ended and this process does not trap exits; a process that
   /// traps gets `exited{other, noproc}` instead.
   void link(pid other) {
-    if (still_itself()) kernel_->link(*slot_, other);
+    if (const auto mine = section()) kernel_->link(*slot_, other);
   }
   /// No `exited` of that link is made from here on; one that is queued already still comes.
   void unlink(pid other) {
-    if (still_itself()) kernel_->unlink(*slot_, other);
+    if (const auto mine = section()) kernel_->unlink(*slot_, other);
   }
   /// One `down` when `other` ends, at once with `noproc` when it has. Each call makes a monitor of its own.
-  monitor_ref monitor(pid other) { return still_itself() ? kernel_->monitor(*slot_, other) : monitor_ref{}; }
+  monitor_ref monitor(pid other) {
+    const auto mine = section();
+    return mine ? kernel_->monitor(*slot_, other) : monitor_ref{};
+  }
   /// True: the monitor was there, and its `down` will not come any more. With `flush::yes` also one that arrived
   /// earlier and was put aside by a receive of other types is gone.
   bool demonitor(monitor_ref ref, flush also = flush::no);
   /// With `trap::on`, exit signals become messages (`exited`), except a kill. Off by default.
   void trap_exits(trap how = trap::on) {
-    if (still_itself()) slot_->set(detail::slot::traps_exits, how == trap::on);
+    if (const auto mine = section()) slot_->set(detail::slot::traps_exits, how == trap::on);
   }
   /// Asks `other` to end with `reason`; see the reception matrix in the guide. `exit_reason::kill()` is not survived.
   void exit(pid other, exit_reason reason) { kernel_->send_exit(other, {id(), std::move(reason), false}); }
@@ -155,7 +158,8 @@ class self {
   }
   /// A `timeout` with the same ref comes after `delay`, unless it is cancelled before.
   timer_ref start_timer(std::chrono::nanoseconds delay) {
-    return still_itself() ? kernel_->start_timer(*slot_, delay) : timer_ref{};
+    const auto mine = section();
+    return mine ? kernel_->start_timer(*slot_, delay) : timer_ref{};
   }
   /// True: the message will not be received. For timers of `start_timer` it is not received after a cancel whatever the
   /// answer; for those of `send_after`, false means it was sent.
@@ -179,7 +183,7 @@ class self {
   /// Who has that name, or nobody.
   [[nodiscard]] pid where(std::string_view name) const { return kernel_->where(name); }
   void label(std::string text) {
-    if (still_itself()) kernel_->set_label(*slot_, std::move(text));
+    if (const auto mine = section()) kernel_->set_label(*slot_, std::move(text));
   }
   /// Copies of all events of type `E` come as messages from now on; see observe.hpp.
   template <class E>
@@ -211,8 +215,16 @@ class self {
     slot_ = &p;
     serial_ = p.serial();
   }
-  /// False in code that was abandoned: what it does must not touch the next process in its slot.
-  [[nodiscard]] bool still_itself() const noexcept { return slot_->serial() == serial_; }
+  /// Before anything that touches the slot; false in code whose process was abandoned, where it must not be touched.
+  [[nodiscard]] detail::kernel_section section() const noexcept { return detail::kernel_section{*slot_, serial_}; }
+  [[nodiscard]] monitor_ref unborn_monitor() {
+    const auto mine = section();
+    return mine ? kernel_->monitor_unborn(*slot_) : monitor_ref{};
+  }
+  /// The parent's half of a spawn.
+  void adopt(pid child, bool linked, monitor_ref watched_as) {
+    if (const auto mine = section()) kernel_->adopt(*slot_, child, linked, watched_as);
+  }
 
   detail::kernel* kernel_;
   detail::slot* slot_ = nullptr;

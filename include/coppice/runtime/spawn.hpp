@@ -10,8 +10,8 @@ namespace detail {
 struct coroutine_start : start_letter {
   coroutine* made;
   coroutine_start(birth how, coroutine* c) : start_letter{&type_of, std::move(how)}, made{c} {}
-  static void make(void*, kernel&, slot& p, envelope& e) {
-    std::exchange(static_cast<coroutine_start&>(e).made, nullptr)->settle(p);
+  static void make(body&, turn& t, envelope& e) {
+    std::exchange(static_cast<coroutine_start&>(e).made, nullptr)->settle(*t.p);
   }
   static void drop(kernel&, envelope& e, const exit_reason&) {
     auto& mine = static_cast<coroutine_start&>(e);
@@ -28,17 +28,17 @@ struct object_start : start_letter {
   template <class... Given>
   explicit object_start(birth how, Given&&... given)
       : start_letter{&type_of, std::move(how)}, args(std::forward<Given>(given)...) {}
-  static void make(void*, kernel& k, slot& p, envelope& e) {
+  static void make(body&, turn& t, envelope& e) {
     using body_t = object_body<T>;
     void* raw = allocate(sizeof(body_t));
     try {
       std::apply(
           [&](Args&... a) {
             if constexpr (std::is_constructible_v<T, Args...>) {
-              p.process = ::new (raw) body_t(std::move(a)...);
+              t.p->process = ::new (raw) body_t(std::move(a)...);
             } else {
-              handler_self me{k, p};
-              p.process = ::new (raw) body_t(me, std::move(a)...);
+              handler_self me{t};
+              t.p->process = ::new (raw) body_t(me, std::move(a)...);
             }
           },
           static_cast<object_start&>(e).args);
@@ -46,7 +46,7 @@ struct object_start : start_letter {
       release(raw, sizeof(body_t));
       throw;
     }
-    p.note_body_bytes(sizeof(body_t));
+    t.p->note_body_bytes(sizeof(body_t));
   }
   static void drop(kernel&, envelope& e, const exit_reason&) {
     auto& mine = static_cast<object_start&>(e);
@@ -110,17 +110,17 @@ template <class F, class... Args>
 pid self::spawn_link(F body, Args&&... args) {
   const pid child = detail::or_throw(detail::spawn_coroutine(*kernel_, {.parent = id(), .linked = true},
                                                              std::move(body), std::forward<Args>(args)...));
-  kernel_->adopt(*slot_, child, true, {});
+  adopt(child, true, {});
   return child;
 }
 
 template <class F, class... Args>
   requires detail::body_function<F, Args...>
 monitored self::spawn_monitor(F body, Args&&... args) {
-  const monitor_ref ref = kernel_->monitor_unborn(*slot_);
+  const monitor_ref ref = unborn_monitor();
   const pid child = detail::or_throw(detail::spawn_coroutine(*kernel_, {.parent = id(), .watched_as = ref},
                                                              std::move(body), std::forward<Args>(args)...));
-  kernel_->adopt(*slot_, child, false, ref);
+  adopt(child, false, ref);
   return {child, ref};
 }
 
@@ -135,7 +135,7 @@ template <class T, class... Args>
 ref<T> self::spawn_link(Args&&... args) {
   const pid child = detail::or_throw(
       detail::spawn_object<T>(*kernel_, {.parent = id(), .linked = true}, std::forward<Args>(args)...));
-  kernel_->adopt(*slot_, child, true, {});
+  adopt(child, true, {});
   return ref<T>{child};
 }
 
@@ -146,7 +146,7 @@ result<pid> self::spawn_with(spawn_options options, F body, Args&&... args) {
       *kernel_,
       {.parent = id(), .linked = options.link, .name = std::move(options.name), .label = std::move(options.label)},
       std::move(body), std::forward<Args>(args)...);
-  if (started && options.link) kernel_->adopt(*slot_, *started, true, {});
+  if (started && options.link) adopt(*started, true, {});
   return started;
 }
 
@@ -158,7 +158,7 @@ result<ref<T>> self::spawn_with(spawn_options options, Args&&... args) {
       {.parent = id(), .linked = options.link, .name = std::move(options.name), .label = std::move(options.label)},
       std::forward<Args>(args)...);
   if (!started) return std::unexpected{std::move(started.error())};
-  if (options.link) kernel_->adopt(*slot_, *started, true, {});
+  if (options.link) adopt(*started, true, {});
   return ref<T>{*started};
 }
 

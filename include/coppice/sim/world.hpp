@@ -100,8 +100,8 @@ class node {
   std::deque<std::move_only_function<void()>> jobs_;
   std::vector<stuck> stuck_;
   std::chrono::nanoseconds wall_offset_{0};
-  detail::stall_guard guard_;
-  runtime_counters counted_;
+  detail::turn turn_;
+  std::uint64_t turns_ = 0;
   bool paused_ = false;
 };
 

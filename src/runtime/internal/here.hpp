@@ -16,6 +16,5 @@ namespace coppice::detail {
 [[nodiscard]] bool slot_to_here(kernel& k, std::uint32_t index) noexcept;
 void count_spawned(kernel& k) noexcept;
 void count_ended(kernel& k) noexcept;
-void count_handled(kernel& k, std::uint64_t n) noexcept;
 
 }  // namespace coppice::detail

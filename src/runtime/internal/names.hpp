@@ -9,23 +9,32 @@
 
 namespace coppice::detail {
 
-/// Who has which name: at most one live process a name, at most one name a process.
+/// Who has which name: at most one live process a name, at most one name a process. Labels stand here too, because they
+/// are wanted of processes that are stuck and can't be asked.
 class names {
  public:
+  struct entry {
+    std::string name;
+    std::string label;
+  };
   std::mutex mutex;
   std::map<std::string, pid, std::less<>> by_name;
-  std::unordered_map<pid, std::string> by_pid;
+  std::unordered_map<pid, entry> by_pid;
 
-  [[nodiscard]] std::string of(pid who) {
+  [[nodiscard]] entry of(pid who) {
     const std::scoped_lock lock{mutex};
     const auto found = by_pid.find(who);
-    return found == by_pid.end() ? std::string{} : found->second;
+    return found == by_pid.end() ? entry{} : found->second;
+  }
+  [[nodiscard]] std::pair<std::string, std::string> texts(pid who) {
+    entry e = of(who);
+    return {std::move(e.name), std::move(e.label)};
   }
   void release(pid who) {
     const std::scoped_lock lock{mutex};
     const auto found = by_pid.find(who);
     if (found == by_pid.end()) return;
-    by_name.erase(found->second);
+    if (!found->second.name.empty()) by_name.erase(found->second.name);
     by_pid.erase(found);
   }
 };

@@ -35,6 +35,44 @@ class run_ring {
   std::uint32_t last_ = 0;
 };
 
+/// A worker's next-to-run process. The worker touches it at every message, others only when the worker is stuck in a handler:
+/// so the worker's side has no atomic operation, and who comes from outside pays for both with a barrier everywhere.
+class next_slot {
+ public:
+  /// By the worker: puts `p` in and gives what was there in `before`. False: the worker was replaced.
+  [[nodiscard]] bool exchange(slot* p, slot*& before) noexcept {
+    for (;;) {
+      busy_.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      const access a = access_.load(std::memory_order_acquire);
+      if (a == access::open) [[likely]]
+        break;
+      busy_.store(false, std::memory_order_release);
+      if (a == access::closed) return false;
+      cpu_pause();
+    }
+    before = std::exchange(process_, p);
+    busy_.store(false, std::memory_order_release);
+    return true;
+  }
+  enum class access : std::uint8_t { open, held, closed };
+  /// By the timekeeper alone: takes what is there, and leaves the slot open or closed.
+  slot* take_from_outside(coppice::threads& threads, access afterwards) noexcept {
+    access_.store(access::held, std::memory_order_seq_cst);
+    threads.barrier_everywhere();
+    while (busy_.load(std::memory_order_acquire)) cpu_pause();  // two instructions, unless it was interrupted there
+    slot* taken = std::exchange(process_, nullptr);
+    access_.store(afterwards, std::memory_order_release);
+    return taken;
+  }
+  void reopen() noexcept { access_.store(access::open, std::memory_order_release); }
+
+ private:
+  slot* process_ = nullptr;
+  std::atomic<bool> busy_{false};
+  std::atomic<access> access_{access::open};
+};
+
 /// Written by one thread, read by all.
 class own_counter {
  public:
@@ -54,14 +92,14 @@ struct alignas(128) worker {
   worker_scheduler* owner = nullptr;
   std::uint32_t number = 0;
 
-  spin_lock lock;  // of the three places
-  slot* next = nullptr;
+  next_slot next;
+  spin_lock lock;  // of the other two
   run_ring queue;
   run_ring fresh;
   std::atomic<std::uint32_t> surplus{0};  // in queue and fresh, for those who do not hold the lock
   std::atomic<bool> replaced{false};      // a fresh worker has taken over; what is pushed goes elsewhere
 
-  stall_guard guard;
+  turn now;
   std::atomic<slot*> current{nullptr};
   std::atomic<std::uint32_t> turns{0};
 
@@ -69,7 +107,7 @@ struct alignas(128) worker {
   int streak = 0;
   std::array<std::uint32_t, 128> slots{};
   std::uint32_t slots_count = 0;
-  own_counter spawned, ended, handled, stolen, parks;
+  own_counter spawned, ended, stolen, parks;
 
   // parking
   alignas(64) std::atomic<std::uint32_t> asleep{0};
@@ -96,16 +134,18 @@ class worker_scheduler final : public scheduler {
   void count(runtime_counters& into) override;
   bool is_running(const slot& p) override;
 
-  void push(worker& w, slot& p, bool spawned);
+  /// False: the worker was replaced.
+  [[nodiscard]] bool push(worker& w, slot& p, bool spawned);
 
  private:
+  [[nodiscard]] bool push_surplus(worker& w, slot& p, bool spawned);
   void work(worker& w);
   void leave(worker& w);
   slot* pick(worker& w);
   slot* pop(worker& w);
   slot* search(worker& w);
   slot* spin(worker& w);
-  slot* steal(worker& w, bool also_next);
+  slot* steal(worker& w);
   bool park(worker& w, bool searching);
   bool work_in_sight(const worker& w) const;
   void take_injected(worker& w);

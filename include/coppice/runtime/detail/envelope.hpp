@@ -15,6 +15,9 @@ namespace coppice::detail {
 
 class kernel;
 struct slot;
+struct turn;
+struct body;
+struct body_type;
 struct envelope;
 
 enum class signal : std::uint16_t {
@@ -41,10 +44,10 @@ struct message_type {
   std::uint32_t size;  // of the whole envelope
   /// Destroys the payload; a request answers its caller with `why` first.
   void (*drop)(kernel&, envelope&, const exit_reason& why);
-  /// Hands the payload to the object of a process; null for messages that are received by type.
-  void (*deliver)(void* object, kernel&, slot&, envelope&) = nullptr;
-  /// What `deliver` expects the object's process to be; see `object_body`.
-  const void* for_body = nullptr;
+  /// Hands the payload to the body of a process; null for messages that are received by type.
+  void (*deliver)(body&, turn&, envelope&) = nullptr;
+  /// The only kind of body that `deliver` can be called with; null: none.
+  const body_type* for_body = nullptr;
   bool is_request = false;
   /// Moves the payload into an envelope of its own and leaves this one empty; null where nobody needs it.
   envelope* (*relocate)(envelope&) = nullptr;

@@ -2,6 +2,7 @@
 /// The one object behind a `runtime`: process table, signals, names, timers, events. Templates in the public headers
 /// call it; users do not.
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,11 +36,11 @@ struct pending_reply {
 
 /// How a process begins, apart from what it does.
 struct birth {
-  pid parent;              // nobody: spawned from outside
+  pid parent{};             // nobody: spawned from outside
   bool linked = false;     // to the parent
-  monitor_ref watched_as;  // by the parent
-  std::string name;
-  std::string label;
+  monitor_ref watched_as{}; // by the parent
+  std::string name{};
+  std::string label{};
 };
 
 /// The first envelope of a process. Its type's `deliver` makes the body, in the new process.
@@ -119,7 +120,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
   // -- running; see scheduler
   /// Handles up to `budget` signals of a process the caller owns; true: it has more and must be scheduled again.
-  [[nodiscard]] bool run(slot& p, int budget, stall_guard& guard);
+  [[nodiscard]] bool run(slot& p, int budget, turn& t);
   void schedule(slot& p, bool spawned = false);
   [[nodiscard]] scheduler& sched() noexcept { return *scheduler_; }
   /// For an environment without threads, before anything is spawned.
@@ -144,10 +145,13 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
+  [[nodiscard]] bool logs(log_level level) const noexcept {
+    return level >= options_.level && options_.level != log_level::off;
+  }
   [[nodiscard]] event_stream& events() noexcept { return *events_; }
   void note_dead_letter(pid to, const envelope& e);
   void report_stall(slot& p, std::chrono::milliseconds lasting);
-  void count_outside(std::uint64_t spawned, std::uint64_t ended, std::uint64_t handled) noexcept;
+  void count_outside(std::uint64_t spawned, std::uint64_t ended) noexcept;
 
   // -- the end
   /// Ends a process that is stuck in its handler as `abandoned`; false: it is not stuck (any more) or not alive.
@@ -164,7 +168,6 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
  private:
   friend class remote_ties;
-  [[nodiscard]] verdict handle(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict offer_as_message(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict dropped(envelope& e);
@@ -179,7 +182,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void end(slot& p, turn& t, envelope* rest);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void tell_the_bereaved(slot& p, pid me, const exit_reason& why);
-  void report_end(pid me, side_block* side, const exit_reason& why);
+  void report_end(pid me, const exit_reason& why);
   void send_elsewhere(pid to, envelope* e);
   void bounce(pid to, envelope& e, const exit_reason& why);
   template <class Signal>
@@ -189,8 +192,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void free_side(slot& p) noexcept;
   [[nodiscard]] std::uint32_t take_slot();
   void free_slot(std::uint32_t index) noexcept;
-  [[nodiscard]] process_info describe(std::uint32_t index);
-  void refresh_length(slot& p);
+  enum class view : std::uint8_t { from_outside, as_owner };
+  [[nodiscard]] process_info describe(slot& p, view from);
+  [[nodiscard]] bool look_at(slot& p, std::vector<process_info>& into);
+  [[nodiscard]] std::vector<process_info> look_at_all(std::uint32_t first, std::uint32_t last);
+  void describe_yourself(slot& p);
   void release_claim(slot& p, envelope& mine);
 
   std::shared_ptr<environment> env_;
@@ -202,9 +208,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
   std::atomic<std::uint32_t> slots_used_{1};
   std::mutex free_mutex_;
   std::vector<std::uint32_t> free_slots_;
-  std::mutex side_mutex_;
-  std::vector<std::unique_ptr<side_block>> sides_;
-  std::vector<side_block*> free_sides_;
+  std::mutex described_mutex_;
+  std::map<pid, process_info> described_;  // by processes that were asked while they were busy
+  std::atomic<std::uint32_t> observers_{0};
   std::unique_ptr<names> names_;
   std::unique_ptr<event_stream> events_;
   std::unique_ptr<timers> timers_;
@@ -214,7 +220,6 @@ class kernel : public std::enable_shared_from_this<kernel> {
   std::atomic<std::uint64_t> dead_letters_{0};
   std::atomic<std::uint64_t> spawned_outside_{0};
   std::atomic<std::uint64_t> ended_outside_{0};
-  std::atomic<std::uint64_t> handled_outside_{0};
   time_point started_{};
   std::atomic<bool> stopping_{false};
   std::mutex late_mutex_;

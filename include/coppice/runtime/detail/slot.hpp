@@ -81,7 +81,7 @@ struct alignas(64) slot {
   mailbox mail;
   std::atomic<std::uint64_t> tag{0};  // of the messages it accepts now, and the flags
   body* process = nullptr;
-  std::atomic<side_block*> side{nullptr};
+  side_block* side = nullptr;
   // The parent is of this node: the one link nearly every process has. Atomic, as all below, for observers only.
   std::atomic<std::uint32_t> parent_index{0};
   std::atomic<std::uint32_t> parent_serial{0};
@@ -106,7 +106,7 @@ struct alignas(64) slot {
 static_assert(sizeof(slot) == 64);
 
 inline constexpr std::uint8_t look_for_exit = 1;
-inline constexpr std::uint8_t look_for_length = 2;
+inline constexpr std::uint8_t look_at_yourself = 2;
 
 /// Where a thread that runs processes and whoever finds it stuck agree on who has the process.
 struct stall_guard {
@@ -120,20 +120,54 @@ struct stall_guard {
   }
 };
 
-/// One stretch of running one process on one thread.
+/// What a thread that runs processes is doing right now.
 struct turn {
-  kernel& k;
-  slot& p;
-  stall_guard& guard;
+  kernel* k = nullptr;
+  slot* p = nullptr;  // null: between two processes
   exit_reason ending{};
-  bool ends = false;                      // the process asked to end
-  bool taken = false;                     // it was abandoned under our feet
+  bool ends = false;   // the process asked to end
+  bool taken = false;  // it was abandoned under our feet
+  int budget = 0;
   const message_type* message = nullptr;  // the one being handled, for the report of a failure
   envelope* unanswered = nullptr;         // a request whose handler failed
-  int budget = 0;
-  turn* outer = nullptr;
+  std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
+  stall_guard guard{};
 };
-extern constinit thread_local turn* current_turn;  // null outside of processes
+extern constinit thread_local turn* current_turn;  // null on threads that run no processes
+/// The turn of the process that this code belongs to, or null.
+[[nodiscard]] inline turn* turn_here() noexcept {
+  return current_turn != nullptr && current_turn->p != nullptr ? current_turn : nullptr;
+}
+
+/// Code of the kernel that a process calls and that touches its slot: nobody may abandon the process in the middle of it.
+class kernel_section {
+ public:
+  kernel_section(slot& me, std::uint32_t serial) noexcept : turn_{current_turn} {
+    if (turn_ == nullptr || turn_->p != &me) return;  // not in its own code: nothing of it may be touched
+    step();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const stall_guard& guard = turn_->guard;
+    const bool lost = guard.state.load(std::memory_order_acquire) != stall_guard::none && guard.was_taken();
+    mine_ = !lost && me.serial() == serial;
+    entered_ = true;
+  }
+  ~kernel_section() {
+    if (entered_) step();
+  }
+  kernel_section(const kernel_section&) = delete;
+  kernel_section& operator=(const kernel_section&) = delete;
+  /// False: the process was abandoned, and its slot is not the caller's any more.
+  explicit operator bool() const noexcept { return mine_; }
+
+ private:
+  void step() noexcept {
+    auto& phase = turn_->guard.phase;
+    phase.store(phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  turn* turn_;
+  bool entered_ = false;
+  bool mine_ = false;
+};
 
 /// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
 [[nodiscard]] kernel& kernel_here();
