@@ -16,15 +16,10 @@ constinit const body_type coroutine::type_of{
 
 coroutine::coroutine(kernel& k) noexcept : body{&type_of}, self{k} {}
 
-void coroutine::set_root(std::coroutine_handle<> root, std::size_t bytes) noexcept {
-  root_ = next_ = root;
-  frame_bytes_ = static_cast<std::uint32_t>(bytes);
-}
-
-void coroutine::settle(slot& p) noexcept {
+void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
   become(p);
   p.process = this;
-  p.note_body_bytes(sizeof(coroutine) + frame_bytes_);
+  p.note_body_bytes(sizeof(coroutine) + frame_bytes);
 }
 
 // ---- waiting
@@ -32,42 +27,40 @@ void coroutine::settle(slot& p) noexcept {
 void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
   next_ = h;
   waiting_ = &w;
-  wait_number_ = 0;
-  if (timeout == no_timeout) {
-    deadline_ = no_deadline;
-    return;
-  }
+  if (timeout == no_timeout) return;
   if (timeout.count() <= 0) {  // a mark behind what is in the queue now
     wait_number_ = new_number();
-    deadline_ = no_deadline;
     kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     return;
   }
   coppice::clock& clock = kernel_->env().clock();
   const auto coarse = clock.coarseness();
   const time_point now = timeout > coarse * 64 ? clock.coarse_now() + coarse : clock.now();
-  deadline_ = timeout < no_deadline - now ? now + timeout : no_deadline;
-  if (deadline_ < armed_for_) arm(deadline_);
+  const time_point deadline = timeout < no_deadline - now ? now + timeout : no_deadline;
+  extras& x = more();
+  x.deadline = deadline;
+  if (deadline < x.armed_for) arm(deadline);
 }
 
 void coroutine::arm(time_point due) {
   disarm();
-  armed_ = kernel_->arm(due, id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>));
-  armed_for_ = due;
+  extras_->armed = kernel_->arm(due, id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>));
+  extras_->armed_for = due;
 }
 
 void coroutine::disarm() {
-  if (!armed_) return;
-  kernel_->disarm(armed_);
-  armed_ = {};
-  armed_for_ = no_deadline;
+  if (!extras_ || !extras_->armed) return;
+  kernel_->disarm(extras_->armed);
+  extras_->armed = {};
+  extras_->armed_for = no_deadline;
 }
 
 bool coroutine::take_saved(waiter& w) {
+  if (held_ == 0) return false;
   envelope* before = nullptr;
-  for (envelope* e = saved_; e != nullptr;) {
+  for (envelope* e = extras_->saved; e != nullptr;) {
     envelope* after = e->next.load(std::memory_order_relaxed);
-    if (!w.take(w, *this, *e)) {
+    if (!w.kind->take(w, *this, *e)) {
       before = e;
       e = after;
       continue;
@@ -83,8 +76,8 @@ void coroutine::remove_saved(envelope* before, envelope* e) noexcept {
   if (before != nullptr)
     before->next.store(after, std::memory_order_relaxed);
   else
-    saved_ = after;
-  if (after == nullptr) saved_last_ = before;
+    extras_->saved = after;
+  if (after == nullptr) extras_->saved_last = before;
   --held_;
   slot_->length.store(held_, std::memory_order_relaxed);
   release(e);
@@ -92,8 +85,9 @@ void coroutine::remove_saved(envelope* before, envelope* e) noexcept {
 
 bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t),
                             std::uint64_t argument) {
+  if (held_ == 0) return false;
   envelope* before = nullptr;
-  for (envelope* e = saved_; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
+  for (envelope* e = extras_->saved; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
     if (e->type != &kind || !unwanted(*e, argument)) continue;
     kind.drop(*kernel_, *e, exit_reason{});
     remove_saved(before, e);
@@ -108,8 +102,9 @@ void coroutine::destroy() noexcept {
   if (root_) root_.destroy();
   const pid me = id();
   const exit_reason why = reason_of_ending(me);
-  while (saved_ != nullptr) {
-    envelope* e = std::exchange(saved_, saved_->next.load(std::memory_order_relaxed));
+  envelope* left = extras_ ? extras_->saved : nullptr;
+  while (left != nullptr) {
+    envelope* e = std::exchange(left, left->next.load(std::memory_order_relaxed));
     if (!e->type->is_request && !k.crashed()) k.note_dead_letter(me, *e);
     discard(k, e, why);
   }
@@ -135,14 +130,13 @@ bool coroutine::out_of_turn(std::coroutine_handle<> h) {
 
 namespace {
 // Trivial payloads: nothing to take out.
-waiter wake_waiter{.take = [](waiter&, coroutine&, envelope& e) { return e.what() == signal::wake; }};
+constexpr wait_type until_woken{.take = [](waiter&, coroutine&, envelope& e) { return e.what() == signal::wake; }};
+constinit waiter wake_waiter{&until_woken};
 }  // namespace
 
 void coroutine::yield(std::coroutine_handle<> h) {
   next_ = h;
   waiting_ = &wake_waiter;
-  deadline_ = no_deadline;
-  wait_number_ = 0;
   if (turn* t = turn_here()) t->budget = 0;  // and others have their turn
   kernel_->send(id(), signal::wake, make_letter<wait_number>(plain<wait_number>));
 }
@@ -163,19 +157,20 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
     default: break;
   }
   // A reply or a wake-up that nobody waits for (any more) is nothing.
-  if (me.waiting_->take(*me.waiting_, me, e)) return me.drain(t);
+  if (me.waiting_->kind->take(*me.waiting_, me, e)) return me.drain(t);
   e.type->drop(*t.k, e, exit_reason{});
   return verdict::alive;
 }
 
 verdict coroutine::take(turn& t, envelope& e) {
-  if (waiting_->take(*waiting_, *this, e)) return drain(t);
+  if (waiting_->kind->take(*waiting_, *this, e)) return drain(t);
   // Put aside. Its own link belongs to the queue until the kernel has gone past it, and is cleared then.
-  if (saved_last_ != nullptr)
-    saved_last_->next.store(&e, std::memory_order_relaxed);
+  extras& x = more();
+  if (x.saved_last != nullptr)
+    x.saved_last->next.store(&e, std::memory_order_relaxed);
   else
-    saved_ = &e;
-  saved_last_ = &e;
+    x.saved = &e;
+  x.saved_last = &e;
   ++held_;
   slot_->length.store(held_, std::memory_order_relaxed);
   return verdict::kept;
@@ -184,24 +179,24 @@ verdict coroutine::take(turn& t, envelope& e) {
 verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
   const std::uint32_t number = static_cast<letter<wait_number>&>(e).body.value;
   if (number != 0) {
-    if (number != wait_number_ || waiting_->expire == nullptr) return verdict::alive;
+    if (number != wait_number_) return verdict::alive;
   } else {
-    armed_ = {};
-    armed_for_ = no_deadline;
-    if (deadline_ == no_deadline) return verdict::alive;
-    if (kernel_->now() < deadline_) {
-      arm(deadline_);
+    extras_->armed = {};
+    extras_->armed_for = no_deadline;
+    if (extras_->deadline == no_deadline) return verdict::alive;
+    if (kernel_->now() < extras_->deadline) {
+      arm(extras_->deadline);
       return verdict::alive;
     }
   }
-  waiting_->expire(*waiting_);
+  waiting_->kind->expire(*waiting_);
   return drain(t);
 }
 
 verdict coroutine::drain(turn& t) {
   waiting_ = nullptr;
-  deadline_ = no_deadline;
   wait_number_ = 0;
+  if (extras_) extras_->deadline = no_deadline;
   while (next_ && waiting_ == nullptr) std::exchange(next_, {}).resume();
   return t.ends || waiting_ == nullptr ? verdict::ended : verdict::alive;
 }

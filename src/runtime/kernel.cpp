@@ -6,11 +6,11 @@
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
-#include "internal/here.hpp"
 #include "internal/names.hpp"
 #include "internal/remote_ties.hpp"
 #include "internal/side_block.hpp"
 #include "internal/timers.hpp"
+#include "internal/workers.hpp"
 
 namespace coppice::detail {
 

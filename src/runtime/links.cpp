@@ -3,10 +3,10 @@
 #include <coppice/runtime/detail/kernel.hpp>
 #include <coppice/runtime/no_such_process.hpp>
 
-#include "internal/here.hpp"
 #include "internal/link_signals.hpp"
 #include "internal/remote_ties.hpp"
 #include "internal/side_block.hpp"
+#include "internal/workers.hpp"
 
 namespace coppice::detail {
 
@@ -173,9 +173,7 @@ monitor_ref kernel::monitor_unborn(slot& me) {
 monitor_ref kernel::monitor(slot& me, pid other) {
   side_block& side = side_of(me);
   const monitor_ref ref{++side.refs};
-  {
-    side.monitors.insert(ref.value(), other);
-  }
+  { side.monitors.insert(ref.value(), other); }
   if (other.node() != node_)
     ties_->add(other.node(), {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
   send_small(other, signal::monitor, monitor_signal{pid_of(me), ref});
@@ -200,7 +198,6 @@ bool kernel::demonitor(slot& me, monitor_ref ref) {
 }
 
 void kernel::drop_watch(pid watcher, pid target, monitor_ref ref) {
-  if (target.node() == node_ && !alive(target)) return;
   send_small(target, signal::demonitor, monitor_signal{watcher, ref});
 }
 

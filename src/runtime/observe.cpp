@@ -4,11 +4,11 @@
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
-#include "internal/here.hpp"
 #include "internal/names.hpp"
 #include "internal/remote_ties.hpp"
 #include "internal/side_block.hpp"
 #include "internal/timers.hpp"
+#include "internal/workers.hpp"
 
 namespace coppice {
 
@@ -48,8 +48,8 @@ process_info kernel::describe(slot& p, view from) {
   return out;
 }
 
-/// An idle process is taken over for a moment, so that nothing can change under our eyes. False: it is busy, and was asked
-/// to describe itself.
+/// An idle process is taken over for a moment, so that nothing can change under our eyes. False: it is busy, and was
+/// asked to describe itself.
 bool kernel::look_at(slot& p, std::vector<process_info>& into) {
   envelope mine{nullptr};
   if (!p.mail.claim(&mine)) {

@@ -1,10 +1,10 @@
 // Names, labels and timers of processes.
 #include <coppice/runtime/detail/kernel.hpp>
 
-#include "internal/here.hpp"
 #include "internal/names.hpp"
 #include "internal/side_block.hpp"
 #include "internal/timers.hpp"
+#include "internal/workers.hpp"
 
 namespace coppice::detail {
 

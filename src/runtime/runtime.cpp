@@ -1,6 +1,6 @@
 #include <coppice/runtime/runtime.hpp>
 
-#include "internal/here.hpp"
+#include "internal/workers.hpp"
 
 namespace coppice {
 

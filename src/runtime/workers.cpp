@@ -10,57 +10,10 @@ namespace coppice::detail {
 
 constinit thread_local worker* here = nullptr;
 
-namespace {
-worker* worker_of(const kernel& k) noexcept {
-  worker* w = here;
-  return w != nullptr && w->k == &k ? w : nullptr;
-}
-}  // namespace
-
 void run_ring::grow() {
   std::vector<slot*> more(at_.size() * 2);
   for (std::uint32_t i = first_; i != last_; ++i) more[i & (more.size() - 1)] = (*this)[i];
   at_.swap(more);
-}
-
-// ---- what the kernel asks of the current thread
-
-std::size_t worker_number(const kernel& k) noexcept {
-  const worker* w = worker_of(k);
-  return w != nullptr ? w->number + 1 : 0;
-}
-
-bool push_here(kernel& k, slot& p, bool spawned) {
-  worker* w = worker_of(k);
-  return w != nullptr && w->owner->push(*w, p, spawned);
-}
-
-std::uint32_t slot_from_here(kernel& k) noexcept {
-  worker* w = worker_of(k);
-  if (w == nullptr) return 0;
-  if (w->slots_count == 0)
-    w->slots_count = static_cast<std::uint32_t>(k.take_slots(w->slots.data(), w->slots.size() / 2));
-  return w->slots_count == 0 ? 0 : w->slots[--w->slots_count];
-}
-
-bool slot_to_here(kernel& k, std::uint32_t index) noexcept {
-  worker* w = worker_of(k);
-  if (w == nullptr) return false;
-  if (w->slots_count == w->slots.size()) {
-    w->slots_count /= 2;
-    k.give_slots(&w->slots[w->slots_count], w->slots_count);
-  }
-  w->slots[w->slots_count++] = index;
-  return true;
-}
-
-void count_spawned(kernel& k) noexcept {
-  if (worker* w = worker_of(k)) return w->spawned.add(1);
-  k.count_outside(1, 0);
-}
-void count_ended(kernel& k) noexcept {
-  if (worker* w = worker_of(k)) return w->ended.add(1);
-  k.count_outside(0, 1);
 }
 
 // ---- life
@@ -170,16 +123,6 @@ bool worker_scheduler::wait(std::atomic<std::uint32_t>& done, std::optional<time
 
 void worker_scheduler::note_surplus(worker& w) {
   w.surplus.store(w.queue.size() + w.fresh.size(), std::memory_order_relaxed);
-}
-
-bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
-  slot* surplus = &p;
-  if (!spawned) {
-    if (!w.next.exchange(&p, surplus)) return false;
-    if (surplus == nullptr) return true;  // only the next slot is filled: nobody is woken
-  }
-  if (!push_surplus(w, *surplus, spawned)) inject(*surplus);
-  return true;
 }
 
 bool worker_scheduler::push_surplus(worker& w, slot& p, bool spawned) {
@@ -470,7 +413,8 @@ bool worker_scheduler::take_from_stuck(slot& p) {
     if (w.current.load() != &p) continue;
     const std::uint32_t phase = w.now.guard.phase.load(std::memory_order_acquire);
     std::uint32_t none = stall_guard::none;
-    if (phase % 2 == 0 || &w == here || !w.now.guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
+    if (phase % 2 == 0 || &w == here || !w.now.guard.state.compare_exchange_strong(none, stall_guard::asked))
+      return false;
     threads_.barrier_everywhere();
     const bool still = w.now.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p;
     w.now.guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);

@@ -2,8 +2,9 @@
 /// A small hash map in one block of memory: open addressing, linear probing, removal without tombstones.
 ///
 /// Links, monitors and timers of a process live in such maps: mostly none or one, sometimes a hundred thousand. An
-/// empty map owns nothing. Iteration order depends only on the history of the map, so a simulation repeats it exactly.
-/// `Key` and `Value` must be default-constructible; `Hash` must spread its bits well (see `mix`).
+/// empty map owns nothing, and a few entries are just a row that is searched from the front. Iteration order depends
+/// only on the history of the map, so a simulation repeats it exactly. `Key` and `Value` must be default-constructible;
+/// `Hash` must spread its bits well (see `mix`).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,14 +12,10 @@
 
 namespace coppice {
 
-/// Spreads the bits of a number over the whole word, so that dense ids make good hashes.
+/// Spreads the bits of a number, so that dense ids make good hashes: the low half of the result depends on all bits.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-  x ^= x >> 32;
-  x *= 0xe9846af9b1a615dULL;
-  x ^= x >> 32;
-  x *= 0xe9846af9b1a615dULL;
-  x ^= x >> 28;
-  return x;
+  x *= 0x9e3779b97f4a7c15ULL;
+  return x ^ (x >> 32U);
 }
 
 template <class Key, class Value, class Hash>
@@ -36,15 +33,14 @@ class flat_map {
 
   /// The value of `key`, or null.
   [[nodiscard]] Value* find(const Key& key) noexcept {
-    if (size_ == 0) return nullptr;
-    entry& e = entries_[place_of(key)];
-    return e.used ? &e.value : nullptr;
+    entry* e = look_up(key);
+    return e != nullptr ? &e->value : nullptr;
   }
   /// Adds `key` unless it is there; true when it was added.
   bool insert(const Key& key, Value value) {
-    if ((size_ + 1) * 4 > capacity_ * 3) grow();
-    entry& e = entries_[place_of(key)];
-    if (e.used) return false;
+    if (look_up(key) != nullptr) return false;
+    if (capacity_ <= row ? size_ == capacity_ : (size_ + 1) * 4 > capacity_ * 3) grow();
+    entry& e = capacity_ <= row ? entries_[size_] : entries_[free_place(key)];
     e.key = key;
     e.value = std::move(value);
     e.used = true;
@@ -53,19 +49,15 @@ class flat_map {
   }
   /// Removes `key`; true when it was there.
   bool erase(const Key& key) noexcept {
-    if (size_ == 0) return false;
-    std::size_t hole = place_of(key);
-    if (!entries_[hole].used) return false;
-    // Entries behind the hole move up when the hole lies on their way from where their hash wants them.
-    for (std::size_t at = next(hole); entries_[at].used; at = next(at)) {
-      const std::size_t home = home_of(entries_[at].key);
-      const bool passes_hole = hole <= at ? (home <= hole || home > at) : (home <= hole && home > at);
-      if (!passes_hole) continue;
-      entries_[hole] = std::move(entries_[at]);
-      hole = at;
-    }
-    entries_[hole] = entry{};
+    entry* e = look_up(key);
+    if (e == nullptr) return false;
     --size_;
+    if (capacity_ <= row) {
+      if (e != &entries_[size_]) *e = std::move(entries_[size_]);
+      entries_[size_].used = false;
+      return true;
+    }
+    close_gap(static_cast<std::size_t>(e - entries_.get()));
     return true;
   }
   void clear() noexcept {
@@ -80,19 +72,44 @@ class flat_map {
   }
 
  private:
+  static constexpr std::size_t row = 4;  // up to so many entries stand in a row, in no order
+
+  [[nodiscard]] entry* look_up(const Key& key) const noexcept {
+    if (capacity_ <= row) {
+      for (std::size_t i = 0; i < size_; ++i)
+        if (entries_[i].key == key) return &entries_[i];
+      return nullptr;
+    }
+    std::size_t at = home_of(key);
+    for (; entries_[at].used; at = next(at))
+      if (entries_[at].key == key) return &entries_[at];
+    return nullptr;
+  }
   [[nodiscard]] std::size_t next(std::size_t at) const noexcept { return (at + 1) & (capacity_ - 1); }
   [[nodiscard]] std::size_t home_of(const Key& key) const noexcept { return Hash{}(key) & (capacity_ - 1); }
-  [[nodiscard]] std::size_t place_of(const Key& key) const noexcept {
+  [[nodiscard]] std::size_t free_place(const Key& key) const noexcept {
     std::size_t at = home_of(key);
-    while (entries_[at].used && !(entries_[at].key == key)) at = next(at);
+    while (entries_[at].used) at = next(at);
     return at;
+  }
+  /// Entries behind the hole move up when the hole lies on their way from where their hash wants them.
+  void close_gap(std::size_t hole) noexcept {
+    for (std::size_t at = next(hole); entries_[at].used; at = next(at)) {
+      const std::size_t home = home_of(entries_[at].key);
+      const bool passes_hole = hole <= at ? (home <= hole || home > at) : (home <= hole && home > at);
+      if (!passes_hole) continue;
+      entries_[hole] = std::move(entries_[at]);
+      hole = at;
+    }
+    entries_[hole] = entry{};
   }
   void grow() {
     const std::size_t before = capacity_;
-    auto old = std::exchange(entries_, std::make_unique<entry[]>(before == 0 ? 4 : before * 2));
-    capacity_ = before == 0 ? 4 : before * 2;
+    const std::size_t wanted = before == 0 ? row : before < 64 ? before * 4 : before * 2;
+    auto old = std::exchange(entries_, std::make_unique<entry[]>(wanted));
+    capacity_ = wanted;
     for (std::size_t i = 0; i < before; ++i)
-      if (old[i].used) entries_[place_of(old[i].key)] = std::move(old[i]);
+      if (old[i].used) entries_[free_place(old[i].key)] = std::move(old[i]);
   }
 
   std::unique_ptr<entry[]> entries_;

@@ -193,9 +193,7 @@ class [[nodiscard]] calling : waiter {
   using reply_type = reply_of<M>;
   template <class... Args>
   calling(std::in_place_t, const message_type& type, pid to, Args&&... args)
-      : waiter{.take = &take_reply, .expire = &give_up},
-        to_{to},
-        letter_{make_letter<request_body<M>>(type, std::forward<Args>(args)...)} {}
+      : waiter{&how}, to_{to}, letter_{make_letter<request_body<M>>(type, std::forward<Args>(args)...)} {}
   calling(calling&& other) noexcept
       : waiter{other}, to_{other.to_}, letter_{std::exchange(other.letter_, nullptr)}, timeout_{other.timeout_} {}
   ~calling() {
@@ -252,6 +250,7 @@ class [[nodiscard]] calling : waiter {
     release(std::exchange(letter_, nullptr));
   }
 
+  static constexpr wait_type how{.take = &take_reply, .expire = &give_up};
   pid to_;
   letter<request_body<M>>* letter_;
   coroutine* me_ = nullptr;

@@ -49,7 +49,8 @@ using monitor_ref = id<struct monitor_tag>;
 namespace detail {
 struct pid_hash {
   std::uint64_t operator()(pid p) const noexcept {
-    return mix(p.node().value() * 0x9e3779b97f4a7c15ULL ^ (std::uint64_t{p.index()} << 32U | p.serial()));
+    const std::uint64_t place = std::uint64_t{p.index()} << 32U | p.serial();
+    return mix(place ^ (p.node().value() << 16U));
   }
 };
 }  // namespace detail

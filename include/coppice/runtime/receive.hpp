@@ -15,24 +15,21 @@ template <class Out, class... Ms>
 class receive_base : protected waiter {
  public:
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  bool await_suspend(std::coroutine_handle<P> h) {
-    coroutine& me = process_of(h.promise());
-    if (me.take_saved(*this)) return me.out_of_turn(h);
-    me.wait(h, *this, timeout_);
-    return true;
-  }
 
  protected:
-  receive_base(std::chrono::nanoseconds limit, void (*on_expiry)(waiter&)) noexcept
-      : waiter{.take = &take_one, .expire = on_expiry}, timeout_{limit} {}
-  std::optional<Out> got_;
-
- private:
+  explicit receive_base(const wait_type& how) noexcept : waiter{&how} {}
+  bool wait(coroutine& me, std::coroutine_handle<> h, std::chrono::nanoseconds timeout) {
+    if (me.take_saved(*this)) return me.out_of_turn(h);
+    me.wait(h, *this, timeout);
+    return true;
+  }
   static bool take_one(waiter& w, coroutine& me, envelope& e) {
     if (e.what() != signal::message) return false;
     return (try_one<Ms>(static_cast<receive_base&>(w), me, e) || ...);
   }
+  std::optional<Out> got_;
+
+ private:
   template <class M>
   static bool try_one(receive_base& into, coroutine& me, envelope& e) {
     if (!received<M>::matches(e)) return false;
@@ -43,7 +40,6 @@ class receive_base : protected waiter {
       into.got_.emplace(std::in_place_type<M>, received<M>::take(me, e));
     return true;
   }
-  std::chrono::nanoseconds timeout_;
 };
 
 template <class... Ms>
@@ -59,8 +55,15 @@ template <class... Ms>
 class [[nodiscard]] receiving : public receive_base<typename one_or_variant<Ms...>::type, Ms...> {
  public:
   using result_type = typename one_or_variant<Ms...>::type;
-  receiving() noexcept : receive_base<result_type, Ms...>{no_timeout, nullptr} {}
+  receiving() noexcept : receive_base<result_type, Ms...>{how} {}
+  template <class P>
+  bool await_suspend(std::coroutine_handle<P> h) {
+    return this->wait(process_of(h.promise()), h, no_timeout);
+  }
   result_type await_resume() { return std::move(*this->got_); }
+
+ private:
+  static constexpr wait_type how{.take = &receiving::take_one};
 };
 
 template <class... Ms>
@@ -68,18 +71,24 @@ class [[nodiscard]] receiving_within : public receive_base<std::variant<Ms..., t
  public:
   using result_type = std::variant<Ms..., timed_out>;
   explicit receiving_within(std::chrono::nanoseconds timeout) noexcept
-      : receive_base<result_type, Ms...>{timeout, [](waiter&) {}} {}
+      : receive_base<result_type, Ms...>{how}, timeout_{timeout} {}
+  template <class P>
+  bool await_suspend(std::coroutine_handle<P> h) {
+    return this->wait(process_of(h.promise()), h, timeout_);
+  }
   result_type await_resume() {
     if (!this->got_) return result_type{std::in_place_type<timed_out>};
     return std::move(*this->got_);
   }
+
+ private:
+  static constexpr wait_type how{.take = &receiving_within::take_one, .expire = [](waiter&) {}};
+  std::chrono::nanoseconds timeout_;
 };
 
 class [[nodiscard]] sleeping : waiter {
  public:
-  explicit sleeping(std::chrono::nanoseconds duration) noexcept
-      : waiter{.take = [](waiter&, coroutine&, envelope&) { return false; }, .expire = [](waiter&) {}},
-        duration_{duration} {}
+  explicit sleeping(std::chrono::nanoseconds duration) noexcept : waiter{&how}, duration_{duration} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
@@ -88,6 +97,8 @@ class [[nodiscard]] sleeping : waiter {
   void await_resume() const noexcept {}
 
  private:
+  static constexpr wait_type how{.take = [](waiter&, coroutine&, envelope&) { return false; },
+                                 .expire = [](waiter&) {}};
   std::chrono::nanoseconds duration_;
 };
 
@@ -172,6 +183,7 @@ class [[nodiscard]] blocking_call : waiter {
     mine.job_ = take_body<done>(e).finished;
     return true;
   }
+  static constexpr wait_type how{.take = &take_done};
   std::unique_ptr<job> job_;
   std::uint32_t number_ = 0;
 };

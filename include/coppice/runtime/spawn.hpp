@@ -9,9 +9,12 @@ namespace detail {
 /// The first letter of a coroutine process: its frame exists already, made by the parent.
 struct coroutine_start : start_letter {
   coroutine* made;
-  coroutine_start(birth how, coroutine* c) : start_letter{&type_of, std::move(how)}, made{c} {}
+  std::size_t frame_bytes;
+  coroutine_start(birth how, coroutine* c, std::size_t bytes)
+      : start_letter{&type_of, std::move(how)}, made{c}, frame_bytes{bytes} {}
   static void make(body&, turn& t, envelope& e) {
-    std::exchange(static_cast<coroutine_start&>(e).made, nullptr)->settle(*t.p);
+    auto& mine = static_cast<coroutine_start&>(e);
+    std::exchange(mine.made, nullptr)->settle(*t.p, mine.frame_bytes);
   }
   static void drop(kernel&, envelope& e, const exit_reason&) {
     auto& mine = static_cast<coroutine_start&>(e);
@@ -69,8 +72,8 @@ template <class F, class... Args>
     const std::size_t bytes = newest_frame_bytes;
     auto frame = made.release();
     frame.promise().belong_to(*c);
-    c->set_root(frame, bytes);
-    return k.start(::new (allocate(sizeof(coroutine_start))) coroutine_start{std::move(with), c});
+    c->set_root(frame);
+    return k.start(::new (allocate(sizeof(coroutine_start))) coroutine_start{std::move(with), c, bytes});
   } catch (...) {
     c->destroy_unborn();
     throw;

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include <coppice/runtime/detail/pool.hpp>
+#include <coppice/runtime/detail/slot.hpp>
 
 namespace coppice {
 
@@ -45,7 +45,8 @@ class promise_base {
   final_awaiter final_suspend() noexcept { return {}; }
   void unhandled_exception() {
     if (!parent_) throw;  // the outermost frame: straight to the process's loop
-    failure_ = std::current_exception();
+    // The parent is resumed right after this, by the same turn: one place for all frames is enough.
+    pass_on_failure(std::current_exception());
   }
 
   [[nodiscard]] coroutine& process() const noexcept { return *process_; }
@@ -53,15 +54,17 @@ class promise_base {
   void return_to(std::coroutine_handle<> parent) noexcept { parent_ = parent; }
 
  protected:
-  void rethrow_failure() {
-    if (failure_) std::rethrow_exception(std::move(failure_));
+  /// In the parent: throws what the child has failed with, if it has.
+  static void rethrow_failure() {
+    if (current_turn->failure) [[unlikely]]
+      std::rethrow_exception(std::exchange(current_turn->failure, nullptr));
   }
 
  private:
   static void continue_with(promise_base& finished) noexcept;
+  static void pass_on_failure(std::exception_ptr failure) noexcept { current_turn->failure = std::move(failure); }
   coroutine* process_ = nullptr;
   std::coroutine_handle<> parent_;
-  std::exception_ptr failure_;
 };
 
 template <class T>

@@ -1,5 +1,6 @@
 #pragma once
-/// What only some processes have: links beyond the parent's, monitors, timers. Exists once it is used, and is its owner's.
+/// What only some processes have: links beyond the parent's, monitors, timers. Exists once it is used, and is its
+/// owner's.
 #include <coppice/base/flat_map.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
@@ -19,7 +20,7 @@ struct watch {
   friend bool operator==(const watch&, const watch&) = default;
 };
 struct watch_hash {
-  std::uint64_t operator()(const watch& w) const noexcept { return pid_hash{}(w.watcher) ^ mix(w.ref.value()); }
+  std::uint64_t operator()(const watch& w) const noexcept { return mix(w.ref.value() ^ pid_hash{}(w.watcher)); }
 };
 
 struct side_block {

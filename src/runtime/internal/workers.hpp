@@ -10,7 +10,8 @@
 #include <mutex>
 #include <vector>
 
-#include "here.hpp"
+#include <coppice/runtime/detail/scheduler.hpp>
+
 #include "spin_lock.hpp"
 
 namespace coppice::detail {
@@ -35,8 +36,9 @@ class run_ring {
   std::uint32_t last_ = 0;
 };
 
-/// A worker's next-to-run process. The worker touches it at every message, others only when the worker is stuck in a handler:
-/// so the worker's side has no atomic operation, and who comes from outside pays for both with a barrier everywhere.
+/// A worker's next-to-run process. The worker touches it at every message, others only when the worker is stuck in a
+/// handler: so the worker's side has no atomic operation, and who comes from outside pays for both with a barrier
+/// everywhere.
 class next_slot {
  public:
   /// By the worker: puts `p` in and gives what was there in `before`. False: the worker was replaced.
@@ -120,6 +122,9 @@ struct alignas(128) worker {
 };
 extern constinit thread_local worker* here;  // null on threads that are no workers
 
+/// Work stealing over threads of the environment.
+[[nodiscard]] std::unique_ptr<scheduler> make_worker_scheduler(kernel& k, const runtime_options& options);
+
 class worker_scheduler final : public scheduler {
  public:
   worker_scheduler(kernel& k, const runtime_options& options);
@@ -193,5 +198,63 @@ class worker_scheduler final : public scheduler {
   std::atomic<std::uint32_t> keeper_finished_{0};
   std::unique_ptr<thread_handle> keeper_;
 };
+
+inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
+  slot* surplus = &p;
+  if (!spawned) {
+    if (!w.next.exchange(&p, surplus)) return false;
+    if (surplus == nullptr) return true;  // only the next slot is filled: nobody is woken
+  }
+  if (!push_surplus(w, *surplus, spawned)) inject(*surplus);
+  return true;
+}
+
+// ---- what the kernel asks of the current thread, which may be a worker
+
+[[nodiscard]] inline worker* worker_of(const kernel& k) noexcept {
+  worker* w = here;
+  return w != nullptr && w->k == &k ? w : nullptr;
+}
+
+/// Which wheel its timers go to: its worker's, or the first, which is everybody else's.
+[[nodiscard]] inline std::size_t worker_number(const kernel& k) noexcept {
+  const worker* w = worker_of(k);
+  return w != nullptr ? w->number + 1 : 0;
+}
+
+/// Puts a process into the places of the current worker; false when the thread is no worker of `k`.
+[[nodiscard]] inline bool push_here(kernel& k, slot& p, bool spawned) {
+  worker* w = worker_of(k);
+  return w != nullptr && w->owner->push(*w, p, spawned);
+}
+
+/// A slot index from the current worker's reserve, or 0.
+[[nodiscard]] inline std::uint32_t slot_from_here(kernel& k) noexcept {
+  worker* w = worker_of(k);
+  if (w == nullptr) return 0;
+  if (w->slots_count == 0)
+    w->slots_count = static_cast<std::uint32_t>(k.take_slots(w->slots.data(), w->slots.size() / 2));
+  return w->slots_count == 0 ? 0 : w->slots[--w->slots_count];
+}
+
+[[nodiscard]] inline bool slot_to_here(kernel& k, std::uint32_t index) noexcept {
+  worker* w = worker_of(k);
+  if (w == nullptr) return false;
+  if (w->slots_count == w->slots.size()) {
+    w->slots_count /= 2;
+    k.give_slots(&w->slots[w->slots_count], w->slots_count);
+  }
+  w->slots[w->slots_count++] = index;
+  return true;
+}
+
+inline void count_spawned(kernel& k) noexcept {
+  if (worker* w = worker_of(k)) return w->spawned.add(1);
+  k.count_outside(1, 0);
+}
+inline void count_ended(kernel& k) noexcept {
+  if (worker* w = worker_of(k)) return w->ended.add(1);
+  k.count_outside(0, 1);
+}
 
 }  // namespace coppice::detail

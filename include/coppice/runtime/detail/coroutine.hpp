@@ -12,11 +12,17 @@ namespace coppice::detail {
 inline constexpr time_point no_deadline = time_point::max();
 inline constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
-/// What a suspended body waits for. Lives in the frame that waits.
-struct waiter {
-  /// True: it was for this wait, and its payload was taken out.
+struct waiter;
+
+/// A kind of wait.
+struct wait_type {
+  /// True: the envelope was for this wait, and its payload was taken out.
   bool (*take)(waiter&, coroutine&, envelope&);
   void (*expire)(waiter&) = nullptr;  ///< the time is over; null: it can't be
+};
+/// What a suspended body waits for. Lives in the frame that waits.
+struct waiter {
+  const wait_type* kind;
 };
 
 struct wait_number {
@@ -39,8 +45,8 @@ class coroutine final : public body, public self {
 
   void resume_next(std::coroutine_handle<> h) noexcept { next_ = h; }
   [[nodiscard]] std::uint32_t new_number() noexcept { return ++numbers_ == 0 ? ++numbers_ : numbers_; }
-  void set_root(std::coroutine_handle<> root, std::size_t bytes) noexcept;
-  void settle(slot& p) noexcept;
+  void set_root(std::coroutine_handle<> root) noexcept { root_ = next_ = root; }
+  void settle(slot& p, std::size_t frame_bytes) noexcept;
   /// Drops the message put aside for which `unwanted` holds, if there is one.
   bool flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t), std::uint64_t argument);
   void destroy() noexcept;
@@ -57,18 +63,29 @@ class coroutine final : public body, public self {
   void disarm();
   void free() noexcept;
 
+  // Only processes pay for this that ever waited with a limit or put a message aside. A wait just writes its deadline
+  // down; a process has one timer at most, and when that fires it finds out whether it is time.
+  struct extras {
+    time_point deadline = no_deadline;
+    time_point armed_for = no_deadline;
+    timer_ref armed;
+    envelope* saved = nullptr;  // messages put aside, oldest first
+    envelope* saved_last = nullptr;
+    static void* operator new(std::size_t n) { return allocate(n); }
+    static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
+  };
+  extras& more() {
+    if (!extras_) extras_ = std::make_unique<extras>();
+    return *extras_;
+  }
+
+  std::uint32_t numbers_ = 0;
   std::coroutine_handle<> next_;  // the frame to resume, by `drain` alone
   std::coroutine_handle<> root_;
   waiter* waiting_ = nullptr;
-  envelope* saved_ = nullptr;
-  envelope* saved_last_ = nullptr;
-  time_point deadline_ = no_deadline;
-  time_point armed_for_ = no_deadline;  // one timer a process at most; a wait only writes its deadline down
-  timer_ref armed_;
-  std::uint32_t held_ = 0;
-  std::uint32_t numbers_ = 0;
+  std::unique_ptr<extras> extras_;
+  std::uint32_t held_ = 0;  // messages put aside
   std::uint32_t wait_number_ = 0;
-  std::uint32_t frame_bytes_ = 0;
 };
 
 inline coroutine& process_of(const promise_base& p) noexcept { return p.process(); }

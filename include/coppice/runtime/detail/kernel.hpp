@@ -36,9 +36,9 @@ struct pending_reply {
 
 /// How a process begins, apart from what it does.
 struct birth {
-  pid parent{};             // nobody: spawned from outside
-  bool linked = false;     // to the parent
-  monitor_ref watched_as{}; // by the parent
+  pid parent{};              // nobody: spawned from outside
+  bool linked = false;       // to the parent
+  monitor_ref watched_as{};  // by the parent
   std::string name{};
   std::string label{};
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 
 #include <coppice/runtime/detail/envelope.hpp>
 
@@ -130,6 +131,7 @@ struct turn {
   int budget = 0;
   const message_type* message = nullptr;  // the one being handled, for the report of a failure
   envelope* unanswered = nullptr;         // a request whose handler failed
+  std::exception_ptr failure{};           // of a frame, on its way to the frame that awaits it
   std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
   stall_guard guard{};
 };
@@ -139,7 +141,8 @@ extern constinit thread_local turn* current_turn;  // null on threads that run n
   return current_turn != nullptr && current_turn->p != nullptr ? current_turn : nullptr;
 }
 
-/// Code of the kernel that a process calls and that touches its slot: nobody may abandon the process in the middle of it.
+/// Code of the kernel that a process calls and that touches its slot: nobody may abandon the process in the middle of
+/// it.
 class kernel_section {
  public:
   kernel_section(slot& me, std::uint32_t serial) noexcept : turn_{current_turn} {
