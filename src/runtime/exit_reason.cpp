@@ -2,12 +2,16 @@
 #include <ostream>
 
 #include <coppice/base/cxx23.hpp>
+#include <coppice/runtime/detail/pool.hpp>
 #include <coppice/runtime/exit_reason.hpp>
 #include <coppice/runtime/pid.hpp>
 
 namespace coppice {
 
 struct exit_reason::record {
+  // Pooled: a reason is often made by one thread and dropped by another.
+  static void* operator new(std::size_t n) { return detail::allocate(n); }
+  static void operator delete(void* p, std::size_t n) noexcept { detail::release(p, n); }
   mutable std::atomic<std::uint32_t> owners{1};
   kind what;
   std::string text;

@@ -31,16 +31,23 @@ std::string demangled(const char* mangled) {
   return status == 0 ? text.get() : mangled;
 }
 
+/// The last name is kept: taking one apart costs as much as throwing, and what fails, fails again.
+const std::string& type_name_of(const std::type_info& type) {
+  thread_local std::pair<const std::type_info*, std::string> last;
+  if (last.first != &type) last = {&type, demangled(type.name())};
+  return last.second;
+}
+
 exit_reason reason_of_exception(std::string_view handling) {
   try {
     throw;
   } catch (const exit_with& x) {
     return x.reason();
   } catch (const std::exception& x) {
-    return exit_reason::error(demangled(typeid(x).name()), x.what(), std::string{handling});
+    return exit_reason::error(type_name_of(typeid(x)), x.what(), std::string{handling});
   } catch (...) {
     const std::type_info* type = abi::__cxa_current_exception_type();
-    return exit_reason::error(type != nullptr ? demangled(type->name()) : "unknown", "", std::string{handling});
+    return exit_reason::error(type != nullptr ? type_name_of(*type) : "unknown", "", std::string{handling});
   }
 }
 
@@ -195,7 +202,45 @@ void kernel::schedule(slot& p, bool spawned) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
     t.taken = guard.was_taken();
+  if (t.out.target != nullptr) [[unlikely]]
+    flush_burst(t);
   return v;
+}
+
+void kernel::add_to_burst(turn& t, envelope* e) {
+  burst& b = t.out;
+  (void)b.lock.enter();
+  if (b.last != nullptr)
+    b.last->next.store(e, std::memory_order_relaxed);
+  else
+    b.first = e;
+  b.last = e;
+  if (++b.count >= burst::length) push_burst(b);
+  b.lock.leave();
+}
+
+void kernel::push_burst(burst& b) {
+  if (b.first == nullptr) return;
+  envelope* first = std::exchange(b.first, nullptr);
+  envelope* last = std::exchange(b.last, nullptr);
+  b.count = 0;
+  if (b.target->mail.push_chain(first, last)) schedule(*b.target);
+}
+
+void kernel::flush_burst(turn& t) {
+  burst& b = t.out;
+  (void)b.lock.enter();
+  push_burst(b);
+  b.target = nullptr;
+  b.in_a_row = 0;
+  b.lock.leave();
+}
+
+void kernel::flush_from_outside(turn& t) {
+  burst& b = t.out;
+  b.lock.enter_from_outside(*env_->threads());
+  push_burst(b);
+  b.lock.leave_from_outside(biased_lock::access::open);
 }
 
 bool kernel::run(slot& p, int budget, turn& t) {

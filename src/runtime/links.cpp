@@ -23,6 +23,7 @@ bool is_linked_parent(const kernel& k, const slot& p, pid other) {
 /// the sender takes the process over for a moment and applies it: no allocation, and nobody is scheduled for it.
 template <class Signal>
 void kernel::send_small(pid to, signal s, Signal content) {
+  flush_burst();
   letter<Signal> mine{&plain<Signal>, content};
   mine.tag = envelope::tag_of(to.serial(), s);
   const bool here = to.node() == node_ && to.index() < table_size_;
@@ -220,14 +221,14 @@ bool kernel::take_down(slot& p, envelope& e) {
 // ---- exits
 
 void kernel::send_exit(pid to, exited x) {
+  flush_burst();
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
   if (to.node() != node_ || to.index() >= table_size_) return send_elsewhere(to, e);
   slot& p = table_[to.index()];
-  if (p.mail.push(e))
-    schedule(p);
-  else
-    p.urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
+  if (p.mail.push(e)) return schedule(p);
+  p.urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
+  if (current_turn != nullptr) ++current_turn->out.met_busy;
 }
 
 namespace {

@@ -57,6 +57,7 @@ worker& worker_scheduler::fresh_worker(std::uint32_t number) {
   }
   w->k = &kernel_;
   w->now.k = &kernel_;
+  w->worth_ns = worth_ns;
   w->owner = this;
   w->number = number;
   return *w;
@@ -132,7 +133,7 @@ bool worker_scheduler::push_surplus(worker& w, slot& p, bool spawned) {
     (spawned ? w.fresh : w.queue).push_back(&p);
     note_surplus(w);
   }
-  wake_one_if_hungry();
+  wake_if_worth(w);
   return true;
 }
 
@@ -143,12 +144,25 @@ void worker_scheduler::inject(slot& p) {
     injected_size_.store(static_cast<std::uint32_t>(injected_.size()), std::memory_order_seq_cst);
   }
   injected_count_.fetch_add(1, std::memory_order_relaxed);
-  wake_one_if_hungry();
+  wake_one();
 }
 
-// A cheap test. What a worker pushes and nobody is woken for is found at its own next turn, or by the parking worker's
-// last look; for what comes from outside both sides are sequentially consistent, because nobody else would find it.
-void worker_scheduler::wake_one_if_hungry() {
+bool worker_scheduler::worthy(const worker& v) {
+  const std::uint64_t backlog_ns =
+      std::uint64_t{v.surplus.load(std::memory_order_relaxed)} * v.turn_ns.load(std::memory_order_relaxed);
+  const std::uint32_t worth = v.worth_ns.load(std::memory_order_relaxed);
+  return backlog_ns >= worth || (v.buried.load(std::memory_order_relaxed) != 0 && worth < worth_at_hub_ns);
+}
+
+// A wake-up missed here costs parallelism for a moment only: this worker goes on with its queue, and looks again.
+void worker_scheduler::wake_if_worth(const worker& w) {
+  if (parked_.load(std::memory_order_relaxed) == 0) return;
+  if (worthy(w) || !guarded_.load(std::memory_order_relaxed)) wake_one();
+}
+
+// What comes from outside nobody else would find: so both this side and `park` are sequentially consistent. Who
+// searches already will look at it before it sleeps.
+void worker_scheduler::wake_one() {
   if (parked_.load(std::memory_order_seq_cst) == 0) return;
   std::uint32_t now = searching_.load(std::memory_order_seq_cst);
   if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
@@ -180,6 +194,7 @@ void worker_scheduler::work(worker& w) {
 }
 
 void worker_scheduler::leave(worker& w) {
+  if (w.woken) stop_searching(w);
   if (w.replaced && !stopping_) {  // what it had in its queues went to its successor, what it signalled later elsewhere
     const std::scoped_lock lock{all_mutex_};
     retired_.push_back(&w);
@@ -196,12 +211,67 @@ slot* worker_scheduler::pick(worker& w) {
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed) || w.replaced.load(std::memory_order_relaxed)) [[unlikely]]
       return nullptr;
-    w.turns.store(w.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const std::uint32_t turns = w.turns.load(std::memory_order_relaxed) + 1;
+    w.turns.store(turns, std::memory_order_relaxed);
+    if (turns % 64 == 0) [[unlikely]]
+      measure(w);
     if (injected_size_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       take_injected(w);
-    if (slot* p = pop(w)) return p;
-    if (slot* p = search(w)) return p;
+    slot* p = pop(w);
+    if (p == nullptr) p = search(w);
+    if (p == nullptr) continue;
+    if (w.woken) [[unlikely]]
+      stop_searching(w);
+    return p;
   }
+}
+
+/// It was counted among the searchers, and has found something or given up.
+void worker_scheduler::stop_searching(worker& w) {
+  w.woken = false;
+  searching_.fetch_sub(1);
+}
+
+void worker_scheduler::measure(worker& w) {
+  const time_point now = clock_.now();
+  const std::uint32_t turns = w.turns.load(std::memory_order_relaxed);
+  const auto one = (now - w.measured_at).count() / std::max(1U, turns - w.measured_turns);
+  const auto lately = static_cast<std::uint32_t>(std::clamp<std::int64_t>(one, 1, 1'000'000));
+  w.turn_ns.store((w.turn_ns.load(std::memory_order_relaxed) + lately) / 2, std::memory_order_relaxed);
+  const bool at_hub = w.now.out.met_busy - w.measured_met_busy > (turns - w.measured_turns) / 2;
+  w.worth_ns.store(at_hub ? worth_at_hub_ns : worth_ns, std::memory_order_relaxed);
+  w.measured_met_busy = w.now.out.met_busy;
+  w.measured_at = now;
+  w.measured_turns = turns;
+  const std::scoped_lock lock{w.lock};
+  w.buried.store(w.fresh_low, std::memory_order_relaxed);
+  w.fresh_low = w.fresh.size();
+}
+
+slot* worker_scheduler::pop_newest(worker& w) {
+  if (w.fresh.size() != 0) {
+    slot* p = w.fresh.pop_back();
+    w.fresh_low = std::min(w.fresh_low, w.fresh.size());
+    return p;
+  }
+  if (w.queue.size() == 0) return nullptr;
+  w.streak = 0;
+  slot* p = w.queue.pop_front();
+  if (w.queue.size() != 0) __builtin_prefetch(w.queue.front());
+  return p;
+}
+
+/// Fairness: those that have waited longest, in the queue and in the stack by turns.
+slot* worker_scheduler::pop_oldest(worker& w) {
+  w.streak = 0;
+  w.oldest_fresh_next = !w.oldest_fresh_next;
+  if (w.queue.size() == 0 || (w.oldest_fresh_next && w.fresh.size() != 0)) {
+    if (w.fresh.size() == 0) return nullptr;
+    slot* p = w.fresh.pop_front();
+    w.fresh_low = std::min(w.fresh_low, w.fresh.size());
+    return p;
+  }
+  return w.queue.pop_front();
 }
 
 slot* worker_scheduler::pop(worker& w) {
@@ -211,19 +281,14 @@ slot* worker_scheduler::pop(worker& w) {
   if (n != nullptr && !queue_has_waited) [[likely]]
     return n;
   slot* p = nullptr;
-  w.lock.lock();
-  if (n != nullptr) w.queue.push_back(n);
-  if (w.fresh.size() != 0 && !(queue_has_waited && w.queue.size() != 0)) {
-    p = w.fresh.pop_back();
-  } else if (w.queue.size() != 0) {
-    w.streak = 0;
-    p = w.queue.pop_front();
-    if (w.queue.size() != 0) __builtin_prefetch(w.queue.front());
+  {
+    const std::scoped_lock lock{w.lock};
+    if (n != nullptr) w.queue.push_back(n);
+    p = queue_has_waited ? pop_oldest(w) : pop_newest(w);
+    note_surplus(w);
+    w.popped.store(w.popped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  note_surplus(w);
-  const bool more = w.queue.size() + w.fresh.size() != 0;
-  w.lock.unlock();
-  if (more) wake_one_if_hungry();
+  if (p != nullptr && w.surplus.load(std::memory_order_relaxed) != 0) wake_if_worth(w);
   return p;
 }
 
@@ -240,87 +305,124 @@ void worker_scheduler::take_injected(worker& w) {
   w.lock.unlock();
 }
 
-slot* worker_scheduler::steal(worker& w) {
-  for (std::uint32_t i = 1; i < count_; ++i) {
-    worker& v = *workers_[(w.number + i) % count_].load(std::memory_order_acquire);
-    if (&v == &w || v.surplus.load(std::memory_order_relaxed) == 0) continue;
-    if (!v.lock.try_lock()) continue;
-    std::array<slot*, 256> loot;  // NOLINT: filled as far as it is used
-    std::uint32_t n = 0;
-    const std::uint32_t queued = std::min((v.queue.size() + 1) / 2, 128U);
-    const std::uint32_t spawned = std::min((v.fresh.size() + 1) / 2, 128U);
-    while (n < queued) loot[n++] = v.queue.pop_front();
-    while (n < queued + spawned) loot[n++] = v.fresh.pop_front();  // the oldest: the largest subtrees
-    note_surplus(v);
-    v.lock.unlock();
-    if (n == 0) continue;
-    w.stolen.add(n);
-    w.lock.lock();
+// ---- without work
+
+slot* worker_scheduler::steal_from(worker& v, worker& w) {
+  if (!v.lock.try_lock()) return nullptr;
+  std::array<slot*, 256> loot;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
+  std::uint32_t n = 0;
+  const std::uint32_t queued = std::min((v.queue.size() + 1) / 2, 128U);
+  const std::uint32_t spawned = std::min((v.fresh.size() + 1) / 2, 128U);
+  while (n < queued) loot[n++] = v.queue.pop_front();
+  while (n < queued + spawned) loot[n++] = v.fresh.pop_front();  // the oldest: the largest subtrees
+  v.fresh_low = std::min(v.fresh_low, v.fresh.size());
+  v.buried.store(std::min(v.buried.load(std::memory_order_relaxed), v.fresh.size()), std::memory_order_relaxed);
+  note_surplus(v);
+  v.popped.store(v.popped.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  v.lock.unlock();
+  if (n == 0) return nullptr;
+  w.stolen.add(n);
+  if (n > 1) {
+    const std::scoped_lock lock{w.lock};
     for (std::uint32_t k = 1; k < n; ++k) w.queue.push_back(loot[k]);
     note_surplus(w);
-    w.lock.unlock();
-    return loot[0];
+  }
+  // Until it has measured by itself, the thief reckons with what it was told.
+  w.turn_ns.store(v.turn_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  w.worth_ns.store(v.worth_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  w.victim = &v;
+  w.victim_turns = v.turns.load(std::memory_order_relaxed);
+  return loot[0];
+}
+
+slot* worker_scheduler::steal_worthy(worker& w) {
+  // Whoever is in the same turn as when we came last is busy for long, and its queue has nobody but us.
+  if (worker* v = w.victim; v != nullptr && v->turns.load(std::memory_order_relaxed) == w.victim_turns &&
+                            v->surplus.load(std::memory_order_relaxed) != 0)
+    if (slot* p = steal_from(*v, w)) return p;
+  for (std::uint32_t i = 1; i < count_; ++i) {
+    worker& v = *workers_[(w.number + i) % count_].load(std::memory_order_acquire);
+    if (!worthy(v)) continue;
+    if (slot* p = steal_from(v, w)) return p;
   }
   return nullptr;
+}
+
+bool worker_scheduler::called_off(const worker& w) const {
+  return injected_size_.load(std::memory_order_seq_cst) != 0 || stopping_.load(std::memory_order_relaxed) ||
+         w.replaced.load(std::memory_order_relaxed);
 }
 
 slot* worker_scheduler::spin(worker& w) {
   const time_point until = clock_.now() + spin_for;
   for (;;) {
-    slot* p = steal(w);
-    if (p != nullptr || injected_size_.load(std::memory_order_relaxed) != 0 ||
-        stopping_.load(std::memory_order_relaxed))
-      return p;
-    for (int i = 0; i < 32; ++i) cpu_pause();
+    slot* p = steal_worthy(w);
+    if (p != nullptr || called_off(w)) return p;
+    for (int i = 0; i < 64; ++i) cpu_pause();
     if (clock_.now() > until) return nullptr;
   }
 }
 
-slot* worker_scheduler::search(worker& w) {
-  std::uint32_t now = searching_.load();
-  bool searching = count_ > 1 && now < searchers_ && searching_.compare_exchange_strong(now, now + 1);
-  for (;;) {
-    if (searching) {
-      slot* p = spin(w);
-      if (p != nullptr || injected_size_.load() != 0 || stopping_.load()) {
-        searching_.fetch_sub(1);
-        return p;
-      }
+/// Looks at the queues from time to time, more and more seldom, and takes from one that has not moved as it should;
+/// until nobody is busy, or something else comes up.
+slot* worker_scheduler::stand_guard(worker& w) {
+  struct sight {
+    std::uint32_t popped = 0;
+    std::uint32_t surplus = 0;
+  };
+  std::vector<sight> seen(count_);
+  std::chrono::microseconds pause = guard_first;
+  while (parked_.load(std::memory_order_seq_cst) + 1 < count_) {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      worker& v = *workers_[i].load(std::memory_order_acquire);
+      if (&v == &w) continue;
+      const sight now{v.popped.load(std::memory_order_relaxed), v.surplus.load(std::memory_order_relaxed)};
+      const bool stale = pause.count() * 1000 >= v.worth_ns.load(std::memory_order_relaxed) && seen[i].surplus != 0 &&
+                         now.popped - seen[i].popped < seen[i].surplus;
+      seen[i] = now;
+      if (now.surplus == 0 || !(stale || worthy(v))) continue;
+      if (slot* p = steal_from(v, w)) return p;
     }
-    searching = park(w, searching);
-    if (!searching || injected_size_.load() != 0 || stopping_.load()) {
-      if (searching) searching_.fetch_sub(1);
-      return nullptr;
-    }
+    if (called_off(w) || w.woken) return nullptr;
+    doze(w, clock_.now() + pause);
+    pause = std::min(pause * 2, guard_longest);
   }
+  return nullptr;
 }
 
-bool worker_scheduler::work_in_sight(const worker& w) const {
-  if (injected_size_.load(std::memory_order_seq_cst) != 0) return true;
-  for (const auto& v : workers_)
-    if (v.load(std::memory_order_acquire) != &w && v.load()->surplus.load(std::memory_order_seq_cst) != 0) return true;
-  return false;
+slot* worker_scheduler::search(worker& w) {
+  slot* p = nullptr;
+  std::uint32_t now = searching_.load();
+  if (!w.woken) w.woken = count_ > 1 && now < searchers_ && searching_.compare_exchange_strong(now, now + 1);
+  if (w.woken) {
+    p = spin(w);
+    stop_searching(w);
+  }
+  if (p == nullptr && !called_off(w) && count_ > 1 && !guarded_.exchange(true)) {
+    p = stand_guard(w);
+    guarded_ = false;
+  }
+  if (p == nullptr && !called_off(w) && !w.woken) park(w);
+  w.measured_at = clock_.now();
+  w.measured_turns = w.turns.load(std::memory_order_relaxed);
+  return p;
 }
 
-/// Sleeps until there is something to do. True: the caller is counted as a searcher now.
-bool worker_scheduler::park(worker& w, bool searching) {
+/// Sleeps until woken, or until `until`.
+void worker_scheduler::doze(worker& w, std::optional<time_point> until) {
   w.asleep.store(1, std::memory_order_seq_cst);
   parked_.fetch_add(1, std::memory_order_seq_cst);
-  if (searching) searching_.fetch_sub(1, std::memory_order_seq_cst);
-  threads_.barrier_everywhere();  // this side of the race is strong, so that the pushing side needs no fence
-  bool found = work_in_sight(w) || stopping_.load() || w.replaced.load();
-  if (!found) {
-    w.parks.add(1);
-    while (w.asleep.load() == 1) threads_.wait(w.asleep, 1, std::nullopt);
+  if (!called_off(w)) {
+    if (!until) w.parks.add(1);
+    while (w.asleep.load() == 1 && (!until || clock_.now() < *until)) threads_.wait(w.asleep, 1, until);
   }
   std::uint32_t one = 1;
-  const bool unasked = w.asleep.compare_exchange_strong(one, 0);  // else somebody woke us and counted us in
+  w.woken |= !w.asleep.compare_exchange_strong(one, 0);
   parked_.fetch_sub(1, std::memory_order_seq_cst);
   if (keeper_unworried_.load(std::memory_order_seq_cst)) kick_timekeeper();
-  if (!unasked) return true;
-  std::uint32_t now = searching_.load();
-  return now < searchers_ && searching_.compare_exchange_strong(now, now + 1);
 }
+
+void worker_scheduler::park(worker& w) { doze(w, std::nullopt); }
 
 // ---- time
 
@@ -377,15 +479,17 @@ void worker_scheduler::look_for_stalls(time_point now) {
       replace(w, lasting);
       continue;
     }
-    // Long, but no stall: at least what it has just signalled can go on elsewhere.
+    // Long, but no stall: at least what it has sent and signalled can go on elsewhere.
+    kernel_.flush_from_outside(w.now);
     if (parked_.load() == 0) continue;
-    slot* waiting = w.next.take_from_outside(threads_, next_slot::access::open);
+    slot* waiting = w.next.take_from_outside(threads_, biased_lock::access::open);
     if (waiting != nullptr) inject(*waiting);
   }
 }
 
 void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting) {
   slot* culprit = stuck.current.load();
+  kernel_.flush_from_outside(stuck.now);
   worker& successor = fresh_worker(stuck.number);
   stuck.lock.lock();
   stuck.replaced = true;
@@ -396,7 +500,7 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   successor.lock.lock();
   note_surplus(successor);
   successor.lock.unlock();
-  if (slot* waiting = stuck.next.take_from_outside(threads_, next_slot::access::closed)) inject(*waiting);
+  if (slot* waiting = stuck.next.take_from_outside(threads_, biased_lock::access::closed)) inject(*waiting);
   successor.seen_phase = successor.now.guard.phase.load();
   workers_[stuck.number].store(&successor, std::memory_order_release);
   {

@@ -3,8 +3,13 @@
 ///
 /// A worker has three places for processes that have mail: a next-to-run slot for the one just signalled (hot in this
 /// core's cache), a stack of the just spawned (newest first, so that a tree of spawns goes depth first and stays
-/// small), and a queue in fair order. Others are woken only for a surplus, few search at a time, and an idle runtime is
-/// parked.
+/// small), and a queue in fair order.
+///
+/// What waits in a queue for a few microseconds only is best left where its data is hot. So others take from a queue
+/// when its backlog, length times the cost of a turn, is worth it; the more so where most messages go to receivers that
+/// are busy anyway, because processes that all talk to one hub only get slower when they are spread. And while anybody
+/// is busy, one of the idle workers, the sentinel, looks now and then for processes that have waited for long all the
+/// same. The others are parked, and when nobody is busy all are.
 #include <array>
 #include <deque>
 #include <mutex>
@@ -37,42 +42,29 @@ class run_ring {
 };
 
 /// A worker's next-to-run process. The worker touches it at every message, others only when the worker is stuck in a
-/// handler: so the worker's side has no atomic operation, and who comes from outside pays for both with a barrier
-/// everywhere.
+/// handler.
 class next_slot {
  public:
   /// By the worker: puts `p` in and gives what was there in `before`. False: the worker was replaced.
   [[nodiscard]] bool exchange(slot* p, slot*& before) noexcept {
-    for (;;) {
-      busy_.store(true, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      const access a = access_.load(std::memory_order_acquire);
-      if (a == access::open) [[likely]]
-        break;
-      busy_.store(false, std::memory_order_release);
-      if (a == access::closed) return false;
-      cpu_pause();
-    }
+    if (!lock_.enter()) [[unlikely]]
+      return false;
     before = std::exchange(process_, p);
-    busy_.store(false, std::memory_order_release);
+    lock_.leave();
     return true;
   }
-  enum class access : std::uint8_t { open, held, closed };
   /// By the timekeeper alone: takes what is there, and leaves the slot open or closed.
-  slot* take_from_outside(coppice::threads& threads, access afterwards) noexcept {
-    access_.store(access::held, std::memory_order_seq_cst);
-    threads.barrier_everywhere();
-    while (busy_.load(std::memory_order_acquire)) cpu_pause();  // two instructions, unless it was interrupted there
+  slot* take_from_outside(coppice::threads& threads, biased_lock::access afterwards) noexcept {
+    lock_.enter_from_outside(threads);
     slot* taken = std::exchange(process_, nullptr);
-    access_.store(afterwards, std::memory_order_release);
+    lock_.leave_from_outside(afterwards);
     return taken;
   }
-  void reopen() noexcept { access_.store(access::open, std::memory_order_release); }
+  void reopen() noexcept { lock_.leave_from_outside(biased_lock::access::open); }
 
  private:
   slot* process_ = nullptr;
-  std::atomic<bool> busy_{false};
-  std::atomic<access> access_{access::open};
+  biased_lock lock_;
 };
 
 /// Written by one thread, read by all.
@@ -98,8 +90,14 @@ struct alignas(128) worker {
   spin_lock lock;  // of the other two
   run_ring queue;
   run_ring fresh;
-  std::atomic<std::uint32_t> surplus{0};  // in queue and fresh, for those who do not hold the lock
-  std::atomic<bool> replaced{false};      // a fresh worker has taken over; what is pushed goes elsewhere
+  std::uint32_t fresh_low = 0;  // how few were in fresh at some time since the last measurement
+  // For those who do not hold the lock:
+  std::atomic<std::uint32_t> surplus{0};   // how many are in queue and fresh
+  std::atomic<std::uint32_t> popped{0};    // how many were taken out of them
+  std::atomic<std::uint32_t> turn_ns{0};   // what a turn has cost lately
+  std::atomic<std::uint32_t> worth_ns{0};  // a backlog of this length is worth taking from
+  std::atomic<std::uint32_t> buried{0};    // how many in fresh were there before the last measurement: not reached soon
+  std::atomic<bool> replaced{false};       // a fresh worker has taken over; what is pushed goes elsewhere
 
   turn now;
   std::atomic<slot*> current{nullptr};
@@ -107,6 +105,13 @@ struct alignas(128) worker {
 
   // the owner's alone
   int streak = 0;
+  bool oldest_fresh_next = false;  // whose turn it is when the streak is over
+  bool woken = false;              // it is counted among the searchers
+  worker* victim = nullptr;        // from whom it took last, ...
+  std::uint32_t victim_turns = 0;  // ... and in which of its turns
+  std::uint32_t measured_turns = 0;
+  std::uint32_t measured_met_busy = 0;
+  time_point measured_at{};
   std::array<std::uint32_t, 128> slots{};
   std::uint32_t slots_count = 0;
   own_counter spawned, ended, stolen, parks;
@@ -148,14 +153,23 @@ class worker_scheduler final : public scheduler {
   void leave(worker& w);
   slot* pick(worker& w);
   slot* pop(worker& w);
+  static slot* pop_newest(worker& w);
+  static slot* pop_oldest(worker& w);
+  void measure(worker& w);
   slot* search(worker& w);
   slot* spin(worker& w);
-  slot* steal(worker& w);
-  bool park(worker& w, bool searching);
-  bool work_in_sight(const worker& w) const;
+  slot* stand_guard(worker& w);
+  slot* steal_worthy(worker& w);
+  slot* steal_from(worker& v, worker& w);
+  void park(worker& w);
+  void doze(worker& w, std::optional<time_point> until);
+  [[nodiscard]] bool called_off(const worker& w) const;
+  [[nodiscard]] static bool worthy(const worker& v);
+  void stop_searching(worker& w);
   void take_injected(worker& w);
   void note_surplus(worker& w);
-  void wake_one_if_hungry();
+  void wake_if_worth(const worker& w);
+  void wake_one();
   bool unpark(worker& w);
   worker& fresh_worker(std::uint32_t number);
   void launch(worker& w);
@@ -167,6 +181,10 @@ class worker_scheduler final : public scheduler {
 
   static constexpr int streak_limit = 64;  // turns from the next slot or the fresh stack before the queue has one
   static constexpr std::chrono::microseconds spin_for{20};
+  static constexpr std::uint32_t worth_ns = 20'000;
+  static constexpr std::uint32_t worth_at_hub_ns = 50 * worth_ns;
+  static constexpr std::chrono::microseconds guard_first{20};
+  static constexpr std::chrono::microseconds guard_longest{1000};
 
   kernel& kernel_;
   coppice::threads& threads_;
@@ -185,6 +203,7 @@ class worker_scheduler final : public scheduler {
 
   alignas(64) std::atomic<std::uint32_t> parked_{0};
   std::atomic<std::uint32_t> searching_{0};
+  std::atomic<bool> guarded_{false};  // somebody is the sentinel
   alignas(64) std::atomic<std::uint32_t> injected_size_{0};
   std::mutex injected_mutex_;
   std::vector<slot*> injected_;

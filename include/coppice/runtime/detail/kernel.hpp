@@ -70,8 +70,21 @@ class kernel : public std::enable_shared_from_this<kernel> {
     if (to.node() != node_ || to.index() >= table_size_) [[unlikely]]
       return send_elsewhere(to, e);
     slot& p = table_[to.index()];
-    if (p.mail.push(e)) schedule(p);
+    turn* t = current_turn;
+    if (t != nullptr && t->out.target == &p) [[unlikely]]
+      return add_to_burst(*t, e);
+    if (p.mail.push(e))
+      schedule(p);
+    else if (t != nullptr)
+      note_busy(*t, p);
   }
+  /// What is held back of the current handler goes out: before a signal that must not overtake it.
+  void flush_burst() {
+    if (turn* t = current_turn; t != nullptr && t->out.target != nullptr) [[unlikely]]
+      flush_burst(*t);
+  }
+  void flush_burst(turn& t);
+  void flush_from_outside(turn& t);
   /// An exit signal: as `send`, and the receiver looks at it before the mail that waits.
   void send_exit(pid to, exited x);
 
@@ -168,6 +181,18 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
  private:
   friend class remote_ties;
+  void note_busy(turn& t, slot& p) noexcept {
+    burst& b = t.out;
+    ++b.met_busy;
+    if (b.busy != &p) {
+      b.busy = &p;
+      b.in_a_row = 0;
+    } else if (++b.in_a_row >= burst::begins_after && t.p != nullptr && t.k == this) {
+      b.target = &p;
+    }
+  }
+  void add_to_burst(turn& t, envelope* e);
+  void push_burst(burst& b);
   [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict offer_as_message(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict dropped(envelope& e);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 
+#include <coppice/env/threads.hpp>
 #include <coppice/runtime/detail/envelope.hpp>
 
 namespace coppice::detail {
@@ -27,6 +28,16 @@ struct mailbox {
       return true;
     }
     before->next.store(e, std::memory_order_release);
+    return false;
+  }
+  /// The same for a chain of envelopes, linked already.
+  [[nodiscard]] bool push_chain(envelope* first, envelope* last) noexcept {
+    envelope* before = tail.exchange(last, std::memory_order_acq_rel);
+    if (before == nullptr) {
+      head = first;
+      return true;
+    }
+    before->next.store(first, std::memory_order_release);
     return false;
   }
   /// Takes ownership of an idle process with `e`, which the caller keeps; false when it is not idle.
@@ -53,6 +64,37 @@ struct mailbox {
     }
     return step::hidden;
   }
+};
+
+/// Excludes the one thread that has it nearly always, its owner, from the one that rarely wants it. The owner's side
+/// has no atomic operation; who comes from outside pays for both with a barrier everywhere.
+class biased_lock {
+ public:
+  enum class access : std::uint8_t { open, held, closed };
+  /// By the owner. False: it was closed for good.
+  [[nodiscard]] bool enter() noexcept {
+    for (;;) {
+      busy_.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      const access a = access_.load(std::memory_order_acquire);
+      if (a == access::open) [[likely]]
+        return true;
+      busy_.store(false, std::memory_order_release);
+      if (a == access::closed) return false;
+      cpu_pause();
+    }
+  }
+  void leave() noexcept { busy_.store(false, std::memory_order_release); }
+  void enter_from_outside(threads& all) noexcept {
+    access_.store(access::held, std::memory_order_seq_cst);
+    all.barrier_everywhere();
+    while (busy_.load(std::memory_order_acquire)) cpu_pause();  // a few instructions, unless it was interrupted there
+  }
+  void leave_from_outside(access afterwards) noexcept { access_.store(afterwards, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> busy_{false};
+  std::atomic<access> access_{access::open};
 };
 
 enum class verdict : std::uint8_t { alive, kept, ended };  // kept: the body holds on to the envelope
@@ -121,6 +163,22 @@ struct stall_guard {
   }
 };
 
+/// Messages to one receiver that is busy, sent in one go: held back for a moment and pushed together, because its
+/// mailbox is the one place where many senders meet. Pushed when there are enough, when the handler returns, before any
+/// other signal, and from outside when the handler takes long.
+struct burst {
+  static constexpr std::uint32_t begins_after = 64;  // messages in a row to a receiver that was not idle
+  static constexpr std::uint32_t length = 64;
+  slot* target = nullptr;
+  envelope* first = nullptr;
+  envelope* last = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t in_a_row = 0;
+  std::uint32_t met_busy = 0;  // how many receivers were not idle, since the thread began
+  slot* busy = nullptr;        // the receiver of that row
+  biased_lock lock;            // of the chain
+};
+
 /// What a thread that runs processes is doing right now.
 struct turn {
   kernel* k = nullptr;
@@ -134,6 +192,7 @@ struct turn {
   std::exception_ptr failure{};           // of a frame, on its way to the frame that awaits it
   std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
   stall_guard guard{};
+  burst out{};
 };
 extern constinit thread_local turn* current_turn;  // null on threads that run no processes
 /// The turn of the process that this code belongs to, or null.
