@@ -1,17 +1,18 @@
 // A wood of a thousand processes that is cut down all the time and grows back. Watch it for ten seconds.
 //
-// Every "tree" counts what it is sent and crashes now and then; the "gardener" is linked to all of them and plants a new
-// one for each that falls; "visitors" call trees all the time. After a while one process falls into an endless loop, and
-// the others go on.
+// Every "tree" counts what it is sent and crashes now and then; the "gardener" is linked to all of them and plants a
+// new one for each that falls; "visitors" call trees all the time. After a while one process falls into an endless
+// loop, and the others go on.
 #include <atomic>
 #include <chrono>
-#include <coppice/coppice.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include <coppice/coppice.hpp>
 
 using namespace std::chrono_literals;
 using coppice::pid;
@@ -100,8 +101,7 @@ task<> visitor(self& me, pid gardener_pid, double crash_share) {
 // Native code that never comes back: the worst a process can do.
 task<> endless_loop(self& me) {
   me.label("a process in an endless loop");
-  while (!demo_is_over.load(std::memory_order_relaxed)) {
-  }
+  while (!demo_is_over.load(std::memory_order_relaxed)) {}
   co_return;
 }
 
@@ -146,7 +146,8 @@ settings read_arguments(int argc, char** argv) {
     } else if (word == "--trees" && has_value) {
       s.trees = std::atoi(argv[++i]);
     } else {
-      std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N] [--trees N]\n", argv[i]);
+      std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N] [--trees N]\n",
+                   argv[i]);
       std::exit(2);
     }
   }

@@ -26,10 +26,10 @@ void kernel::send_small(pid to, signal s, Signal content) {
   flush_burst();
   letter<Signal> mine{&plain<Signal>, content};
   mine.tag = envelope::tag_of(to.serial(), s);
-  const bool here = to.node() == node_ && to.index() < table_size_;
+  const bool local = to.node() == node_ && to.index() < table_size_;
   const bool detour = faults_ != nullptr && faults_->fails("signal.direct");
-  slot& p = table_[here ? to.index() : 0];
-  if (!here || detour || !p.mail.claim(&mine)) {
+  slot& p = table_[local ? to.index() : 0];
+  if (!local || detour || !p.mail.claim(&mine)) {
     send(to, s, make_letter<Signal>(plain<Signal>, std::move(mine.body)));
     return;
   }
