@@ -89,7 +89,7 @@ bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const env
   envelope* before = nullptr;
   for (envelope* e = extras_->saved; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
     if (e->type != &kind || !unwanted(*e, argument)) continue;
-    kind.drop(*kernel_, *e, exit_reason{});
+    kind.drop(*kernel_, *e, nullptr);
     remove_saved(before, e);
     return true;
   }
@@ -101,7 +101,7 @@ void coroutine::destroy() noexcept {
   disarm();
   if (root_) root_.destroy();
   const pid me = id();
-  const exit_reason why = reason_of_ending(me);
+  const exit_reason* why = reason_of_ending(me);
   envelope* left = extras_ ? extras_->saved : nullptr;
   while (left != nullptr) {
     envelope* e = std::exchange(left, left->next.load(std::memory_order_relaxed));
@@ -158,7 +158,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   }
   // A reply or a wake-up that nobody waits for (any more) is nothing.
   if (me.waiting_->kind->take(*me.waiting_, me, e)) return me.drain(t);
-  e.type->drop(*t.k, e, exit_reason{});
+  e.type->drop(*t.k, e, nullptr);
   return verdict::alive;
 }
 
@@ -257,12 +257,12 @@ const message_type coroutine_start::type_of{.name = "start",
                                             .drop = &coroutine_start::drop,
                                             .deliver = &coroutine_start::make};
 
-error error_of(const exit_reason& why) {
-  switch (why.what()) {
-    case exit_reason::kind::normal: return error{errc::no_reply, "the request was dropped without an answer"};
+error error_of(const exit_reason* why) {
+  if (why == nullptr) return error{errc::no_reply, "the request was dropped without an answer"};
+  switch (why->what()) {
     case exit_reason::kind::noproc: return error{errc::noproc};
     case exit_reason::kind::noconnection: return error{errc::noconnection};
-    default: return error{errc::exited, why.to_string()};
+    default: return error{errc::exited, why->to_string()};
   }
 }
 

@@ -64,9 +64,7 @@ constinit const body_type unborn_type{
 constinit body unborn{&unborn_type};
 }  // namespace
 
-exit_reason reason_of_ending(pid who) {
-  return ending.why != nullptr && ending.who == who ? *ending.why : exit_reason{};
-}
+const exit_reason* reason_of_ending(pid who) noexcept { return ending.who == who ? ending.why : nullptr; }
 
 kernel& kernel_here() {
   const turn* t = turn_here();
@@ -295,7 +293,7 @@ bool kernel::run(slot& p, int budget, turn& t) {
 void kernel::end(slot& p, turn& t, envelope* rest) {
   t.ends = false;
   const exit_reason why = std::exchange(t.ending, {});
-  if (envelope* e = std::exchange(t.unanswered, nullptr)) e->type->drop(*this, *e, why);
+  if (envelope* e = std::exchange(t.unanswered, nullptr)) e->type->drop(*this, *e, &why);
   finish(p, why, p.process, rest);
   free_slot(pid_of(p).index());
 }
@@ -324,7 +322,7 @@ verdict kernel::offer_as_message(slot& p, envelope& e, turn& t) {
 }
 
 verdict kernel::dropped(envelope& e) {
-  e.type->drop(*this, e, exit_reason{});
+  e.type->drop(*this, e, nullptr);
   return verdict::alive;
 }
 
@@ -337,7 +335,7 @@ void kernel::before_spawn() {
 result<pid> kernel::start(start_letter* first) {
   const std::uint32_t index = stopping_.load(std::memory_order_relaxed) ? 0 : take_slot();
   if (index == 0) {
-    discard(*this, first, exit_reason::noproc());
+    discard(*this, first, nullptr);
     if (stopping_.load(std::memory_order_relaxed)) return coppice::fail(errc::stopped, "the runtime is stopping");
     return coppice::fail(errc::invalid, "the process table is full; see runtime_options::processes");
   }
@@ -345,7 +343,7 @@ result<pid> kernel::start(start_letter* first) {
   if (!first->with.name.empty()) {
     auto registered = register_name(first->with.name, me);
     if (!registered) {
-      discard(*this, first, exit_reason::noproc());
+      discard(*this, first, nullptr);
       give_slots(&index, 1);
       return std::unexpected{registered.error()};
     }
@@ -374,7 +372,7 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
   if (!with.label.empty()) set_label(p, with.label);
   p.process = &unborn;
   const verdict v = offer(p, first, t);
-  first.type->drop(*this, first, exit_reason{});
+  first.type->drop(*this, first, nullptr);
   return v;
 }
 
@@ -410,7 +408,7 @@ void kernel::finish(slot& p, exit_reason why, body* to_destroy, envelope* rest) 
 void kernel::answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why) {
   for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
     if (e->serial() != serial || !e->type->is_request || e->what() != signal::message) continue;
-    e->type->drop(*this, *e, why);
+    e->type->drop(*this, *e, &why);
     e->become(signal::done);
   }
 }

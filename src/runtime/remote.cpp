@@ -8,7 +8,8 @@
 namespace coppice {
 
 parcel::~parcel() {
-  if (signal_ != nullptr) detail::discard(*sender_, signal_, exit_reason::noconnection());
+  const exit_reason lost = exit_reason::noconnection();
+  if (signal_ != nullptr) detail::discard(*sender_, signal_, &lost);
 }
 
 namespace detail {
@@ -17,7 +18,7 @@ void kernel::set_transport(std::shared_ptr<transport> t) { transport_ = std::mov
 
 void kernel::send_elsewhere(pid to, envelope* e) {
   if (crashed_) {
-    discard(*this, e, exit_reason{});
+    discard(*this, e, nullptr);
     return;
   }
   if (to.node() == node_) {  // an index this table never had
@@ -52,14 +53,15 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
     }
     default: break;
   }
-  e.type->drop(*this, e, why);
+  e.type->drop(*this, e, &why);
 }
 
 void kernel::deliver(parcel p) {
   const pid to = p.to();
   envelope* e = p.release();
   if (to.node() != node_) {  // for an earlier incarnation
-    discard(*this, e, exit_reason::noproc());
+    const exit_reason gone = exit_reason::noproc();
+    discard(*this, e, &gone);
     return;
   }
   const signal s = e->what();

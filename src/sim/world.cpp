@@ -109,7 +109,7 @@ void node::crash() {
   for (auto& s : stuck_)
     if (s.in_hand != nullptr) {
       runtime_->host().bury(*s.process, s.in_hand, true);
-      detail::discard(runtime_->host(), s.in_hand, exit_reason{});
+      detail::discard(runtime_->host(), s.in_hand, nullptr);
     }
   stuck_.clear();
   runnable_.clear();
@@ -159,7 +159,7 @@ void node::look_at_stuck(time_point now) {
     stuck_.erase(stuck_.begin() + static_cast<std::ptrdiff_t>(i));
     if (over.in_hand == nullptr) continue;
     runtime_->host().bury(*over.process, over.in_hand, true);
-    detail::discard(runtime_->host(), over.in_hand, exit_reason{});
+    detail::discard(runtime_->host(), over.in_hand, nullptr);
   }
 }
 

@@ -49,11 +49,11 @@ template <class R>
 void answer_error(kernel& k, pid caller, std::uint64_t call, error why) {
   answer<R>(k, caller, call, std::unexpected{std::move(why)});
 }
-/// What a caller is told when its request ends unanswered for that reason; `normal`: it was just dropped.
-[[nodiscard]] error error_of(const exit_reason& why);
+/// What a caller is told when its request ends unanswered because the callee has ended for `why`; null: it was just dropped.
+[[nodiscard]] error error_of(const exit_reason* why);
 
 template <class M>
-void drop_request(kernel& k, envelope& e, const exit_reason& why) {
+void drop_request(kernel& k, envelope& e, const exit_reason* why) {
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
   if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, error_of(why));
   std::destroy_at(&body);
@@ -74,14 +74,14 @@ struct pending_reply_of : pending_reply {
     caller = who;
     call = number;
     fail = [](kernel& where_now, pending_reply& p, const exit_reason& why) {
-      answer_error<R>(where_now, p.caller, p.call, error_of(why));
+      answer_error<R>(where_now, p.caller, p.call, error_of(&why));
     };
   }
   pending_reply_of(const pending_reply_of&) = delete;
   pending_reply_of& operator=(const pending_reply_of&) = delete;
   ~pending_reply_of() {
     if (!answered.exchange(true))
-      if (const auto alive = k.lock()) answer_error<R>(*alive, caller, call, error_of(exit_reason{}));
+      if (const auto alive = k.lock()) answer_error<R>(*alive, caller, call, error_of(nullptr));
   }
 };
 

@@ -16,7 +16,7 @@ class any_message {
     return *this;
   }
   ~any_message() {
-    if (envelope_ != nullptr) detail::discard(*kernel_, envelope_, exit_reason{});
+    if (envelope_ != nullptr) detail::discard(*kernel_, envelope_, nullptr);
   }
   /// The C++ type of the message, for reports.
   [[nodiscard]] std::string_view type() const noexcept { return envelope_->type->name; }

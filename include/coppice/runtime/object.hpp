@@ -185,10 +185,10 @@ verdict offer_to_object(body& b, turn& t, envelope& e) {
   if (e.what() == signal::message) {
     if (!offer_untyped<T>(b, t, e)) {
       if (!e.type->is_request) t.k->note_dead_letter(t.k->pid_of(*t.p), e);
-      e.type->drop(*t.k, e, exit_reason{});
+      e.type->drop(*t.k, e, nullptr);
     }
   } else if (e.what() != signal::start) {
-    e.type->drop(*t.k, e, exit_reason{});
+    e.type->drop(*t.k, e, nullptr);
   }
   return t.ends ? verdict::ended : verdict::alive;
 }

@@ -42,8 +42,9 @@ enum class signal : std::uint16_t {
 struct message_type {
   std::string_view name;
   std::uint32_t size;  // of the whole envelope
-  /// Destroys the payload; a request answers its caller with `why` first.
-  void (*drop)(kernel&, envelope&, const exit_reason& why);
+  /// Destroys the payload. A request answers its caller first: the receiver has ended for `why`, or, when that is null, it
+  /// was just dropped.
+  void (*drop)(kernel&, envelope&, const exit_reason* why);
   /// Hands the payload to the body of a process; null for messages that are received by type.
   void (*deliver)(body&, turn&, envelope&) = nullptr;
   /// The only kind of body that `deliver` can be called with; null: none.
@@ -74,7 +75,7 @@ inline void release(envelope* e) noexcept {
   release(static_cast<void*>(e), size);
 }
 /// Drops the payload and frees the envelope.
-inline void discard(kernel& k, envelope* e, const exit_reason& why) {
+inline void discard(kernel& k, envelope* e, const exit_reason* why) {
   e->type->drop(k, *e, why);
   release(e);
 }
@@ -108,7 +109,7 @@ template <class M, class... Args>
 }
 
 template <class M>
-void drop_body(kernel&, envelope& e, const exit_reason&) {
+void drop_body(kernel&, envelope& e, const exit_reason*) {
   std::destroy_at(std::addressof(static_cast<letter<M>&>(e).body));
 }
 

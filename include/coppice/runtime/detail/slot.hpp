@@ -233,7 +233,7 @@ class kernel_section {
 
 /// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
 [[nodiscard]] kernel& kernel_here();
-/// Why `who` ends, while it is ending on this thread; `normal` otherwise.
-[[nodiscard]] exit_reason reason_of_ending(pid who);
+/// Why `who` ends, while it is ending on this thread; null otherwise.
+[[nodiscard]] const exit_reason* reason_of_ending(pid who) noexcept;
 
 }  // namespace coppice::detail
