@@ -89,7 +89,7 @@ bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const env
   envelope* before = nullptr;
   for (envelope* e = extras_->saved; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
     if (e->type != &kind || !unwanted(*e, argument)) continue;
-    kind.drop(*kernel_, *e, nullptr);
+    kind.drop(*kernel_, *e, {});
     remove_saved(before, e);
     return true;
   }
@@ -101,12 +101,12 @@ void coroutine::destroy() noexcept {
   disarm();
   if (root_) root_.destroy();
   const pid me = id();
-  const exit_reason* why = reason_of_ending(me);
+  const loss how = loss_by(me);
   envelope* left = extras_ ? extras_->saved : nullptr;
   while (left != nullptr) {
     envelope* e = std::exchange(left, left->next.load(std::memory_order_relaxed));
     if (!e->type->is_request && !k.crashed()) k.note_dead_letter(me, *e);
-    discard(k, e, why);
+    discard(k, e, how);
   }
   free();
 }
@@ -158,7 +158,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   }
   // A reply or a wake-up that nobody waits for (any more) is nothing.
   if (me.waiting_->kind->take(*me.waiting_, me, e)) return me.drain(t);
-  e.type->drop(*t.k, e, nullptr);
+  e.type->drop(*t.k, e, {});
   return verdict::alive;
 }
 
@@ -257,13 +257,13 @@ const message_type coroutine_start::type_of{.name = "start",
                                             .drop = &coroutine_start::drop,
                                             .deliver = &coroutine_start::make};
 
-error error_of(const exit_reason* why) {
-  if (why == nullptr) return error{errc::no_reply, "the request was dropped without an answer"};
-  switch (why->what()) {
-    case exit_reason::kind::noproc: return error{errc::noproc};
-    case exit_reason::kind::noconnection: return error{errc::noconnection};
-    default: return error{errc::exited, why->to_string()};
+error error_of(loss how) {
+  switch (how.what) {
+    case loss::kind::dropped: return error{errc::no_reply, "the request was dropped without an answer"};
+    case loss::kind::ended: return error{errc::exited, how.why->to_string()};
+    case loss::kind::unreachable: break;
   }
+  return error{how.why->what() == exit_reason::kind::noconnection ? errc::noconnection : errc::noproc};
 }
 
 }  // namespace detail

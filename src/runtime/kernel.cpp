@@ -64,7 +64,17 @@ constinit const body_type unborn_type{
 constinit body unborn{&unborn_type};
 }  // namespace
 
-const exit_reason* reason_of_ending(pid who) noexcept { return ending.who == who ? ending.why : nullptr; }
+loss loss_by(pid who) noexcept {
+  return ending.who == who && ending.why != nullptr ? loss{loss::kind::ended, ending.why} : loss{};
+}
+
+void answer_dropped(kernel& k, pid callee, const open_call& lost) {
+  turn* t = turn_here();
+  if (std::uncaught_exceptions() > 0 && t != nullptr && t->k == &k && k.pid_of(*t->p) == callee)
+    t->unanswered.push_back(lost);
+  else
+    lost.fail(k, lost.caller, lost.call, error_of(loss_by(callee)));
+}
 
 kernel& kernel_here() {
   const turn* t = turn_here();
@@ -202,6 +212,8 @@ void kernel::schedule(slot& p, bool spawned) {
     t.taken = guard.was_taken();
   if (t.out.target != nullptr) [[unlikely]]
     flush_burst(t);
+  if (!t.unanswered.empty() && v != verdict::ended) [[unlikely]]  // the failure was caught: they were just dropped
+    for (const open_call& c : std::exchange(t.unanswered, {})) c.fail(*this, c.caller, c.call, error_of({}));
   return v;
 }
 
@@ -293,7 +305,8 @@ bool kernel::run(slot& p, int budget, turn& t) {
 void kernel::end(slot& p, turn& t, envelope* rest) {
   t.ends = false;
   const exit_reason why = std::exchange(t.ending, {});
-  if (envelope* e = std::exchange(t.unanswered, nullptr)) e->type->drop(*this, *e, &why);
+  for (const open_call& c : std::exchange(t.unanswered, {}))
+    c.fail(*this, c.caller, c.call, error_of({loss::kind::ended, &why}));
   finish(p, why, p.process, rest);
   free_slot(pid_of(p).index());
 }
@@ -322,7 +335,7 @@ verdict kernel::offer_as_message(slot& p, envelope& e, turn& t) {
 }
 
 verdict kernel::dropped(envelope& e) {
-  e.type->drop(*this, e, nullptr);
+  e.type->drop(*this, e, {});
   return verdict::alive;
 }
 
@@ -335,7 +348,7 @@ void kernel::before_spawn() {
 result<pid> kernel::start(start_letter* first) {
   const std::uint32_t index = stopping_.load(std::memory_order_relaxed) ? 0 : take_slot();
   if (index == 0) {
-    discard(*this, first, nullptr);
+    discard(*this, first);
     if (stopping_.load(std::memory_order_relaxed)) return coppice::fail(errc::stopped, "the runtime is stopping");
     return coppice::fail(errc::invalid, "the process table is full; see runtime_options::processes");
   }
@@ -343,7 +356,7 @@ result<pid> kernel::start(start_letter* first) {
   if (!first->with.name.empty()) {
     auto registered = register_name(first->with.name, me);
     if (!registered) {
-      discard(*this, first, nullptr);
+      discard(*this, first);
       give_slots(&index, 1);
       return std::unexpected{registered.error()};
     }
@@ -372,7 +385,7 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
   if (!with.label.empty()) set_label(p, with.label);
   p.process = &unborn;
   const verdict v = offer(p, first, t);
-  first.type->drop(*this, first, nullptr);
+  first.type->drop(*this, first, {});
   return v;
 }
 
@@ -408,7 +421,7 @@ void kernel::finish(slot& p, exit_reason why, body* to_destroy, envelope* rest) 
 void kernel::answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why) {
   for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
     if (e->serial() != serial || !e->type->is_request || e->what() != signal::message) continue;
-    e->type->drop(*this, *e, &why);
+    e->type->drop(*this, *e, {loss::kind::ended, &why});
     e->become(signal::done);
   }
 }
@@ -419,13 +432,16 @@ void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
   // Nobody else changes the block while we own the process, and sending takes no lock of ours: no lock is needed to
   // read.
   side->links.for_each([&](pid other, std::uint64_t unlinking) {
-    if (other.node() != node_) ties_->remove(other.node(), {me, other, 0, tie::kind::link});
+    untie(other, {me, other, 0, tie::kind::link});
     if (unlinking == 0) send_exit(other, {me, why, true});
+  });
+  side->watchers.for_each([&](const watch& w, nothing) {
+    untie(w.watcher, {.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
   });
   side->watchers.for_each(
       [&](const watch& w, nothing) { send(w.watcher, signal::down, make_letter<down>(plain<down>, w.ref, me, why)); });
   side->monitors.for_each([&](std::uint64_t ref, pid other) {
-    if (other.node() != node_) ties_->remove(other.node(), {me, other, ref, tie::kind::monitor});
+    untie(other, {me, other, ref, tie::kind::monitor});
     drop_watch(me, other, monitor_ref{ref});
   });
   side->timers.for_each([&](std::uint64_t ref, nothing) { disarm(timer_ref{ref}); });

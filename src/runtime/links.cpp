@@ -68,7 +68,7 @@ void kernel::link(slot& me, pid other) {
       side.links.insert(other, 0);
     }
   }
-  if (other.node() != node_) ties_->add(other.node(), {.local = mine, .remote = other, .what = tie::kind::link});
+  tie_to(other, {.local = mine, .remote = other, .what = tie::kind::link});
   send_small(other, signal::link, link_signal{mine});
 }
 
@@ -124,15 +124,16 @@ void kernel::apply(slot& p, const envelope& e) {
       const pid from = static_cast<const letter<link_signal>&>(e).body.from;
       if (is_linked_parent(*this, p, from)) return;
       side_block& side = side_of(p);
-      if (side.links.insert(from, 0) && from.node() != node_)
-        ties_->add(from.node(), {.local = pid_of(p), .remote = from, .what = tie::kind::link});
+      if (side.links.insert(from, 0)) tie_to(from, {.local = pid_of(p), .remote = from, .what = tie::kind::link});
       return;
     }
     case signal::unlink: {
+      // When both have unlinked, each waits for the other's word only; a link made in between is then part of neither.
       const auto u = static_cast<const letter<unlink_signal>&>(e).body;
-      remove_link(*this, p, u.from);
-      if (u.from.node() != node_)
-        ties_->remove(u.from.node(), {.local = pid_of(p), .remote = u.from, .what = tie::kind::link});
+      if (is_linked(*this, p, u.from)) {
+        remove_link(*this, p, u.from);
+        untie(u.from, {.local = pid_of(p), .remote = u.from, .what = tie::kind::link});
+      }
       send_small(u.from, signal::unlink_ack, unlink_signal{pid_of(p), u.number});
       return;
     }
@@ -143,14 +144,13 @@ void kernel::apply(slot& p, const envelope& e) {
       const std::uint64_t* unlinking = side->links.find(u.from);
       if (unlinking == nullptr || *unlinking != u.number) return;
       side->links.erase(u.from);
-      if (u.from.node() != node_)
-        ties_->remove(u.from.node(), {.local = pid_of(p), .remote = u.from, .what = tie::kind::link});
+      untie(u.from, {.local = pid_of(p), .remote = u.from, .what = tie::kind::link});
       return;
     }
     case signal::monitor: {
       const auto m = static_cast<const letter<monitor_signal>&>(e).body;
-      side_block& side = side_of(p);
-      side.watchers.insert({m.from, m.ref}, {});
+      side_of(p).watchers.insert({m.from, m.ref}, {});
+      tie_to(m.from, {.local = pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
       return;
     }
     case signal::demonitor: {
@@ -158,6 +158,7 @@ void kernel::apply(slot& p, const envelope& e) {
       side_block* side = p.side;
       if (side == nullptr) return;
       side->watchers.erase({m.from, m.ref});
+      untie(m.from, {.local = pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
       return;
     }
     default: ensure(false, "a signal that is not applied");
@@ -175,8 +176,7 @@ monitor_ref kernel::monitor(slot& me, pid other) {
   side_block& side = side_of(me);
   const monitor_ref ref{++side.refs};
   { side.monitors.insert(ref.value(), other); }
-  if (other.node() != node_)
-    ties_->add(other.node(), {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
+  tie_to(other, {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
   send_small(other, signal::monitor, monitor_signal{pid_of(me), ref});
   return ref;
 }
@@ -191,9 +191,7 @@ bool kernel::demonitor(slot& me, monitor_ref ref) {
     other = *target;
     side->monitors.erase(ref.value());
   }
-  if (other.node() != node_)
-    ties_->remove(other.node(),
-                  {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
+  untie(other, {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
   drop_watch(pid_of(me), other, ref);
   return true;
 }
@@ -212,9 +210,7 @@ bool kernel::take_down(slot& p, envelope& e) {
   side_block* side = p.side;
   if (side == nullptr) return false;
   const auto& d = static_cast<letter<down>&>(e).body;
-  if (d.who.node() != node_)
-    ties_->remove(d.who.node(),
-                  {.local = pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
+  untie(d.who, {.local = pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
   return side->monitors.erase(d.ref.value());
 }
 
@@ -252,8 +248,7 @@ exit_reason as_own_reason(const exited& x) {
 verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
   auto& x = static_cast<letter<exited>&>(e).body;
   if (x.linked) {
-    if (x.from.node() != node_)
-      ties_->remove(x.from.node(), {.local = pid_of(p), .remote = x.from, .what = tie::kind::link});
+    untie(x.from, {.local = pid_of(p), .remote = x.from, .what = tie::kind::link});
     if (remove_link(*this, p, x.from) != 0) return dropped(e);
   }
   switch (fate_of(p, x, x.from == pid_of(p))) {

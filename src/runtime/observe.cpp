@@ -162,7 +162,7 @@ bool kernel::stop() {
 void kernel::send_late(pid to, signal s, envelope* e) {
   const std::scoped_lock lock{late_mutex_};
   if (crashed_)
-    discard(*this, e, nullptr);
+    discard(*this, e);
   else
     send(to, s, e);
 }
@@ -199,7 +199,7 @@ void kernel::crash() {
         if (e->what() == signal::done)
           release(e);
         else
-          discard(*this, e, nullptr);
+          discard(*this, e);
         e = n;
       }
     }

@@ -68,7 +68,7 @@ std::optional<time_point> kernel::next_timer() { return timers_->next(); }
 bool kernel::disarm(timer_ref ref) {
   envelope* e = timers_->disarm(ref);
   if (e == nullptr) return false;
-  discard(*this, e, nullptr);
+  discard(*this, e);
   return true;
 }
 

@@ -9,7 +9,7 @@ namespace coppice {
 
 parcel::~parcel() {
   const exit_reason lost = exit_reason::noconnection();
-  if (signal_ != nullptr) detail::discard(*sender_, signal_, &lost);
+  if (signal_ != nullptr) detail::discard(*sender_, signal_, {detail::loss::kind::unreachable, &lost});
 }
 
 namespace detail {
@@ -18,7 +18,7 @@ void kernel::set_transport(std::shared_ptr<transport> t) { transport_ = std::mov
 
 void kernel::send_elsewhere(pid to, envelope* e) {
   if (crashed_) {
-    discard(*this, e, nullptr);
+    discard(*this, e);
     return;
   }
   if (to.node() == node_) {  // an index this table never had
@@ -53,7 +53,7 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
     }
     default: break;
   }
-  e.type->drop(*this, e, &why);
+  e.type->drop(*this, e, {loss::kind::unreachable, &why});
 }
 
 void kernel::deliver(parcel p) {
@@ -61,7 +61,7 @@ void kernel::deliver(parcel p) {
   envelope* e = p.release();
   if (to.node() != node_) {  // for an earlier incarnation
     const exit_reason gone = exit_reason::noproc();
-    discard(*this, e, &gone);
+    discard(*this, e, {loss::kind::unreachable, &gone});
     return;
   }
   const signal s = e->what();
@@ -81,12 +81,23 @@ void kernel::node_lost(node_id node) {
         send(t.local, signal::down,
              make_letter<down>(plain<down>, monitor_ref{t.number}, t.remote, exit_reason::noconnection()));
         break;
+      case tie::kind::watched:
+        send(t.local, signal::demonitor,
+             make_letter<monitor_signal>(plain<monitor_signal>, t.remote, monitor_ref{t.number}));
+        break;
       case tie::kind::call:
         t.fail(*this, t.local, t.number, error{errc::noconnection, "the node of " + to_string(t.remote) + " is lost"});
         break;
     }
   }
   events_->publish(coppice::node_down{node});
+}
+
+void kernel::tie_to(pid remote, const tie& t) {
+  if (remote.node() != node_) ties_->add(remote.node(), t);
+}
+void kernel::untie(pid remote, const tie& t) {
+  if (remote.node() != node_) ties_->remove(remote.node(), t);
 }
 
 void kernel::await_remote_reply(pid caller, std::uint64_t call, pid callee,

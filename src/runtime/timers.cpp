@@ -149,7 +149,7 @@ std::optional<wheel::tick> wheel::next() const {
 void wheel::drop_all(kernel& k) {
   for (std::uint32_t i = 1; i < entries_.size(); ++i) {
     if (!entries_[i].pending) continue;
-    discard(k, disarm(i, entries_[i].generation), nullptr);
+    discard(k, disarm(i, entries_[i].generation));
   }
 }
 

@@ -46,7 +46,6 @@ void network::transmit(packet p) {
     return one;
   };
   if (!open(p.from, p.to) || d.chance(quality.loss)) {
-    if (p.number == 0) return;
     ++p.tries;
     packets_.emplace(world_.now() + quality.retry_after * std::min(p.tries, 8U) + delay(), std::move(p));
     return;
@@ -67,8 +66,8 @@ void network::arrive(packet p) {
     return;
   }
   if (!open(p.from, p.to)) {
-    p.tries = p.number == 0 ? 0 : 1;
-    if (p.tries != 0) packets_.emplace(world_.now() + quality.retry_after, std::move(p));
+    p.tries = 1;
+    packets_.emplace(world_.now() + quality.retry_after, std::move(p));
     return;
   }
   endpoint& here = endpoints_[{p.to, p.from}];
@@ -146,10 +145,12 @@ void network::tear_down(node_id by, node_id of) {
   // What is still on its way is refused at the other end; what never left is gone.
   std::erase_if(packets_, [&](const auto& entry) {
     const packet& p = entry.second;
-    return p.from == by && p.to == of && p.generation == e.generation && p.tries != 0;
+    return p.number != 0 && p.from == by && p.to == of && p.generation == e.generation && p.tries != 0;
   });
   node* n = world_.find(by);
-  if (n != nullptr && n->up()) n->rt().node_lost(of);
+  if (n == nullptr || !n->up()) return;
+  transmit({by, of, e.generation, 0, nullptr});
+  n->rt().node_lost(of);
 }
 
 // ---- time

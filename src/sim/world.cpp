@@ -109,7 +109,7 @@ void node::crash() {
   for (auto& s : stuck_)
     if (s.in_hand != nullptr) {
       runtime_->host().bury(*s.process, s.in_hand, true);
-      detail::discard(runtime_->host(), s.in_hand, nullptr);
+      detail::discard(runtime_->host(), s.in_hand);
     }
   stuck_.clear();
   runnable_.clear();
@@ -159,7 +159,7 @@ void node::look_at_stuck(time_point now) {
     stuck_.erase(stuck_.begin() + static_cast<std::ptrdiff_t>(i));
     if (over.in_hand == nullptr) continue;
     runtime_->host().bury(*over.process, over.in_hand, true);
-    detail::discard(runtime_->host(), over.in_hand, nullptr);
+    detail::discard(runtime_->host(), over.in_hand);
   }
 }
 
@@ -273,12 +273,12 @@ std::optional<time_point> world::next_event() {
     if (t && (!first || *t < *first)) first = t;
   };
   for (node& n : nodes_) {
-    if (!n.up()) continue;
+    if (!n.up() || n.paused()) continue;
     for (const auto& s : n.stuck_) {
       earlier(s.until);
-      if (!s.reported) earlier(s.since + n.options_.stall_after);
+      if (!s.reported && s.since + n.options_.stall_after > now_) earlier(s.since + n.options_.stall_after);
     }
-    if (!n.paused()) earlier(n.runtime_->host().next_timer());
+    earlier(n.runtime_->host().next_timer());
   }
   return first;
 }

@@ -49,13 +49,11 @@ template <class R>
 void answer_error(kernel& k, pid caller, std::uint64_t call, error why) {
   answer<R>(k, caller, call, std::unexpected{std::move(why)});
 }
-/// What a caller is told when its request ends unanswered because the callee has ended for `why`; null: it was just dropped.
-[[nodiscard]] error error_of(const exit_reason* why);
 
 template <class M>
-void drop_request(kernel& k, envelope& e, const exit_reason* why) {
+void drop_request(kernel& k, envelope& e, loss how) {
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
-  if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, error_of(why));
+  if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, error_of(how));
   std::destroy_at(&body);
 }
 
@@ -70,18 +68,19 @@ inline constexpr message_type plain_request{.name = type_name<M>(),
 template <class R>
 struct pending_reply_of : pending_reply {
   std::weak_ptr<kernel> k;
-  pending_reply_of(std::weak_ptr<kernel> where, pid who, std::uint64_t number) : k{std::move(where)} {
+  pending_reply_of(std::weak_ptr<kernel> where, pid from, pid who, std::uint64_t number) : k{std::move(where)} {
+    callee = from;
     caller = who;
     call = number;
     fail = [](kernel& where_now, pending_reply& p, const exit_reason& why) {
-      answer_error<R>(where_now, p.caller, p.call, error_of(&why));
+      answer_error<R>(where_now, p.caller, p.call, error_of({loss::kind::ended, &why}));
     };
   }
   pending_reply_of(const pending_reply_of&) = delete;
   pending_reply_of& operator=(const pending_reply_of&) = delete;
   ~pending_reply_of() {
     if (!answered.exchange(true))
-      if (const auto alive = k.lock()) answer_error<R>(*alive, caller, call, error_of(nullptr));
+      if (const auto alive = k.lock()) answer_dropped(*alive, callee, {caller, call, &answer_error<R>});
   }
 };
 
@@ -144,7 +143,7 @@ class request {
   }
   ~request() {
     if (kernel_ != nullptr)
-      detail::answer_error<reply_type>(*kernel_, caller_, call_, detail::error_of(detail::reason_of_ending(callee_)));
+      detail::answer_dropped(*kernel_, callee_, {caller_, call_, &detail::answer_error<reply_type>});
   }
 
   template <class... V>
@@ -159,7 +158,7 @@ class request {
   /// From here on the answer comes from the handle, wherever that goes.
   [[nodiscard]] reply_to<reply_type> defer() {
     detail::kernel* k = std::exchange(kernel_, nullptr);
-    auto state = std::make_shared<detail::pending_reply_of<reply_type>>(k->weak_from_this(), caller_, call_);
+    auto state = std::make_shared<detail::pending_reply_of<reply_type>>(k->weak_from_this(), callee_, caller_, call_);
     if (const detail::kernel_section mine{*slot_, callee_.serial()}) k->defer(*slot_, state);
     return reply_to<reply_type>{std::move(state)};
   }

@@ -93,7 +93,7 @@ template <class T, class M>
 void deliver_deferred(T& object, turn& t, envelope& e) {
   using R = reply_of<M>;
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
-  auto state = std::make_shared<pending_reply_of<R>>(t.k->weak_from_this(), body.caller, body.call);
+  auto state = std::make_shared<pending_reply_of<R>>(t.k->weak_from_this(), t.k->pid_of(*t.p), body.caller, body.call);
   M message{std::move(body.message)};
   std::destroy_at(&body);
   if (const kernel_section mine{*t.p, t.p->serial()}) t.k->defer(*t.p, state);
@@ -113,18 +113,15 @@ void deliver_call(body& b, turn& t, envelope& e) {
   if constexpr (defers_to<T, M>) {
     deliver_deferred<T, M>(object, t, e);
   } else {
-    struct answering {  // a handler that throws leaves its request to the end of the process, which knows the reason
+    struct answering {
       request_body<M>& body;
-      envelope& e;
       turn& t;
       bool answered = false;
       ~answering() {
-        if (answered)
-          std::destroy_at(&body);
-        else
-          t.unanswered = &e;
+        if (!answered) answer_dropped(*t.k, t.k->pid_of(*t.p), {body.caller, body.call, &answer_error<R>});
+        std::destroy_at(&body);
       }
-    } guard{static_cast<letter<request_body<M>>&>(e).body, e, t};
+    } guard{static_cast<letter<request_body<M>>&>(e).body, t};
     auto& [caller, call, message] = guard.body;
     if constexpr (std::is_void_v<R>) {
       handle_one(object, t, std::move(message));
@@ -185,10 +182,10 @@ verdict offer_to_object(body& b, turn& t, envelope& e) {
   if (e.what() == signal::message) {
     if (!offer_untyped<T>(b, t, e)) {
       if (!e.type->is_request) t.k->note_dead_letter(t.k->pid_of(*t.p), e);
-      e.type->drop(*t.k, e, nullptr);
+      e.type->drop(*t.k, e, {});
     }
   } else if (e.what() != signal::start) {
-    e.type->drop(*t.k, e, nullptr);
+    e.type->drop(*t.k, e, {});
   }
   return t.ends ? verdict::ended : verdict::alive;
 }

@@ -16,7 +16,7 @@ struct coroutine_start : start_letter {
     auto& mine = static_cast<coroutine_start&>(e);
     std::exchange(mine.made, nullptr)->settle(*t.p, mine.frame_bytes);
   }
-  static void drop(kernel&, envelope& e, const exit_reason*) {
+  static void drop(kernel&, envelope& e, loss) {
     auto& mine = static_cast<coroutine_start&>(e);
     if (mine.made != nullptr) mine.made->destroy_unborn();
     std::destroy_at(&mine.with);
@@ -51,7 +51,7 @@ struct object_start : start_letter {
     }
     t.p->note_body_bytes(sizeof(body_t));
   }
-  static void drop(kernel&, envelope& e, const exit_reason*) {
+  static void drop(kernel&, envelope& e, loss) {
     auto& mine = static_cast<object_start&>(e);
     std::destroy_at(&mine.args);
     std::destroy_at(&mine.with);

@@ -10,7 +10,7 @@
 namespace coppice::detail {
 
 struct tie {
-  enum class kind : std::uint8_t { link, monitor, call };
+  enum class kind : std::uint8_t { link, monitor, watched, call };
   pid local;
   pid remote;
   std::uint64_t number = 0;  // of the monitor or the call

@@ -38,13 +38,23 @@ enum class signal : std::uint16_t {
   done,       // dealt with ahead of its turn
 };
 
+/// How a message ends that is not received.
+struct loss {
+  enum class kind : std::uint8_t {
+    dropped,      // its receiver, or the runtime, had no use for it
+    ended,        // its receiver has ended
+    unreachable,  // it had no receiver: noproc or noconnection
+  };
+  kind what = kind::dropped;
+  const exit_reason* why = nullptr;  // of the end, or what it can't be reached for
+};
+
 /// Everything about a kind of message, one object per type: its address is the type's identity.
 struct message_type {
   std::string_view name;
   std::uint32_t size;  // of the whole envelope
-  /// Destroys the payload. A request answers its caller first: the receiver has ended for `why`, or, when that is null, it
-  /// was just dropped.
-  void (*drop)(kernel&, envelope&, const exit_reason* why);
+  /// Destroys the payload. A request answers its caller first.
+  void (*drop)(kernel&, envelope&, loss how);
   /// Hands the payload to the body of a process; null for messages that are received by type.
   void (*deliver)(body&, turn&, envelope&) = nullptr;
   /// The only kind of body that `deliver` can be called with; null: none.
@@ -75,8 +85,8 @@ inline void release(envelope* e) noexcept {
   release(static_cast<void*>(e), size);
 }
 /// Drops the payload and frees the envelope.
-inline void discard(kernel& k, envelope* e, const exit_reason* why) {
-  e->type->drop(k, *e, why);
+inline void discard(kernel& k, envelope* e, loss how = {}) {
+  e->type->drop(k, *e, how);
   release(e);
 }
 
@@ -109,7 +119,7 @@ template <class M, class... Args>
 }
 
 template <class M>
-void drop_body(kernel&, envelope& e, const exit_reason*) {
+void drop_body(kernel&, envelope& e, loss) {
   std::destroy_at(std::addressof(static_cast<letter<M>&>(e).body));
 }
 

@@ -24,15 +24,20 @@ class scheduler;
 class names;
 class timers;
 class remote_ties;
+struct tie;
 class event_stream;
 
 /// An answer that was not given when the request was handled, and that anybody may give until the callee ends.
 struct pending_reply {
   std::atomic<bool> answered{false};
+  pid callee;
   pid caller;
   std::uint64_t call = 0;
   void (*fail)(kernel&, pending_reply&, const exit_reason&) = nullptr;
 };
+
+/// What a caller is told when its request is lost.
+[[nodiscard]] error error_of(loss how);
 
 /// How a process begins, apart from what it does.
 struct birth {
@@ -180,7 +185,6 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool crashed() const noexcept { return crashed_; }
 
  private:
-  friend class remote_ties;
   void note_busy(turn& t, slot& p) noexcept {
     burst& b = t.out;
     ++b.met_busy;
@@ -213,6 +217,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   template <class Signal>
   void send_small(pid to, signal s, Signal body);
   void drop_watch(pid watcher, pid target, monitor_ref ref);
+  void tie_to(pid remote, const tie& t);
+  void untie(pid remote, const tie& t);
   [[nodiscard]] side_block& side_of(slot& p);
   void free_side(slot& p) noexcept;
   [[nodiscard]] std::uint32_t take_slot();

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <vector>
 
+#include <coppice/base/error.hpp>
 #include <coppice/env/threads.hpp>
 #include <coppice/runtime/detail/envelope.hpp>
 
@@ -179,6 +181,13 @@ struct burst {
   biased_lock lock;            // of the chain
 };
 
+/// A caller that waits for an answer.
+struct open_call {
+  pid caller;
+  std::uint64_t call;
+  void (*fail)(kernel&, pid, std::uint64_t, error);
+};
+
 /// What a thread that runs processes is doing right now.
 struct turn {
   kernel* k = nullptr;
@@ -188,7 +197,7 @@ struct turn {
   bool taken = false;  // it was abandoned under our feet
   int budget = 0;
   const message_type* message = nullptr;  // the one being handled, for the report of a failure
-  envelope* unanswered = nullptr;         // a request whose handler failed
+  std::vector<open_call> unanswered{};    // requests that went down in an unwinding, until it is known where that ends
   std::exception_ptr failure{};           // of a frame, on its way to the frame that awaits it
   std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
   stall_guard guard{};
@@ -233,7 +242,10 @@ class kernel_section {
 
 /// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
 [[nodiscard]] kernel& kernel_here();
-/// Why `who` ends, while it is ending on this thread; null otherwise.
-[[nodiscard]] const exit_reason* reason_of_ending(pid who) noexcept;
+/// Answers a call whose request was dropped by `callee`: with the reason when the callee is ending, and when it is
+/// failing right now, as soon as that is known.
+void answer_dropped(kernel& k, pid callee, const open_call& lost);
+/// How a request is lost that `who` lets go of now: with its end, when it is ending on this thread, or just so.
+[[nodiscard]] loss loss_by(pid who) noexcept;
 
 }  // namespace coppice::detail
