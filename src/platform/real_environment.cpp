@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -29,18 +29,10 @@ std::chrono::nanoseconds read_clock(clockid_t which) noexcept {
 
 class real_clock final : public clock {
  public:
-  real_clock() {
-    timespec t{};
-    ::clock_getres(CLOCK_MONOTONIC_COARSE, &t);
-    coarseness_ = to_duration(t);
-  }
   time_point now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC)}; }
   time_point coarse_now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC_COARSE)}; }
-  std::chrono::nanoseconds coarseness() const noexcept override { return coarseness_; }
   wall_time wall() noexcept override { return wall_time{read_clock(CLOCK_REALTIME)}; }
 
- private:
-  std::chrono::nanoseconds coarseness_{};
 };
 
 class real_random final : public random_source {

@@ -33,10 +33,7 @@ void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseco
     kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     return;
   }
-  coppice::clock& clock = kernel_->env().clock();
-  const auto coarse = clock.coarseness();
-  const time_point now = timeout > coarse * 64 ? clock.coarse_now() + coarse : clock.now();
-  const time_point deadline = timeout < no_deadline - now ? now + timeout : no_deadline;
+  const time_point deadline = kernel_->time_after(timeout);
   extras& x = more();
   x.deadline = deadline;
   if (deadline < x.armed_for) arm(deadline);

@@ -38,18 +38,7 @@ const std::string& type_name_of(const std::type_info& type) {
   return last.second;
 }
 
-exit_reason reason_of_exception(std::string_view handling) {
-  try {
-    throw;
-  } catch (const exit_with& x) {
-    return x.reason();
-  } catch (const std::exception& x) {
-    return exit_reason::error(type_name_of(typeid(x)), x.what(), std::string{handling});
-  } catch (...) {
-    const std::type_info* type = abi::__cxa_current_exception_type();
-    return exit_reason::error(type != nullptr ? type_name_of(*type) : "unknown", "", std::string{handling});
-  }
-}
+std::string message_of(const turn& t) { return t.message != nullptr ? std::string{t.message->name} : std::string{}; }
 
 }  // namespace
 
@@ -203,8 +192,13 @@ void kernel::schedule(slot& p, bool spawned) {
     } else {
       v = p.process->type->offer(*p.process, t, e);
     }
+  } catch (const exit_with& x) {  // each by its type: to throw once more would cost as much again
+    t.ending = x.reason();
+  } catch (const std::exception& x) {
+    t.ending = exit_reason::error(type_name_of(typeid(x)), x.what(), message_of(t));
   } catch (...) {
-    t.ending = reason_of_exception(t.message != nullptr ? t.message->name : std::string_view{});
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    t.ending = exit_reason::error(type != nullptr ? type_name_of(*type) : "unknown", "", message_of(t));
   }
   guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -298,6 +292,8 @@ bool kernel::run(slot& p, int budget, turn& t) {
   }
   t.handled.store(t.handled.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(budget - t.budget),
                   std::memory_order_relaxed);
+  if (t.out.target != nullptr) [[unlikely]]  // what was sent outside of the body: by the end of the process
+    flush_burst(t);
   t.p = nullptr;
   return more;
 }

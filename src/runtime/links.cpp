@@ -218,12 +218,18 @@ bool kernel::take_down(slot& p, envelope& e) {
 
 void kernel::send_exit(pid to, exited x) {
   flush_burst();
+  if (to.node() != node_ || to.index() >= table_size_)
+    return send(to, signal::exit, make_letter<exited>(plain<exited>, std::move(x)));
+  slot& p = table_[to.index()];
+  // Only what may end the receiver is worth looking ahead for. It may change its mind about trapping: then the signal is
+  // received in its turn.
+  const auto why = x.reason.what();
+  const bool may_end_it = why == exit_reason::kind::kill ? !x.linked || !p.is(slot::traps_exits)
+                                                         : why != exit_reason::kind::normal && !p.is(slot::traps_exits);
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
-  if (to.node() != node_ || to.index() >= table_size_) return send_elsewhere(to, e);
-  slot& p = table_[to.index()];
   if (p.mail.push(e)) return schedule(p);
-  p.urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
+  if (may_end_it) p.urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
   if (current_turn != nullptr) ++current_turn->out.met_busy;
 }
 

@@ -182,6 +182,7 @@ void kernel::crash() {
     last.p = &p;
     finish(p, exit_reason::killed(), p.process, nullptr);
   }
+  flush_burst(last);
   current_turn = before;
   // What the frames sent while they went down, and answers to requests dropped here, are mail again: until all is
   // quiet.

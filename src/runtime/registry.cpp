@@ -81,7 +81,7 @@ std::optional<std::chrono::nanoseconds> kernel::remaining(timer_ref ref) {
 timer_ref kernel::start_timer(slot& me, std::chrono::nanoseconds after) {
   auto* e = make_letter<timeout>(plain<timeout>);
   side_block& side = side_of(me);
-  const timer_ref ref = arm(now() + after, pid_of(me), signal::timeout, e);
+  const timer_ref ref = arm(time_after(after), pid_of(me), signal::timeout, e);
   e->body.ref = ref;  // even if it has fired by now: only this process, busy here, ever opens the letter
   side.timers.insert(ref.value(), {});
   return ref;

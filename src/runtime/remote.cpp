@@ -21,7 +21,7 @@ void kernel::send_elsewhere(pid to, envelope* e) {
     discard(*this, e);
     return;
   }
-  if (to.node() == node_) {  // an index this table never had
+  if (!to || to.node() == node_) {  // nobody, or an index this table never had
     bounce(to, *e, exit_reason::noproc());
     release(e);
     return;

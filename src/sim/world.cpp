@@ -27,7 +27,6 @@ class node_environment final : public environment,
  private:
   time_point now() noexcept override { return world_.now(); }
   time_point coarse_now() noexcept override { return world_.now(); }
-  std::chrono::nanoseconds coarseness() const noexcept override { return {}; }
   wall_time wall() noexcept override {
     // The simulated calendar starts on the first of January 2030.
     const auto offset = node_ != nullptr ? node_->wall_offset_ : std::chrono::nanoseconds{0};
@@ -59,7 +58,7 @@ class node_scheduler final : public detail::scheduler {
   void wake(std::atomic<std::uint32_t>&) noexcept override {}
   bool take_from_stuck(detail::slot& p) override {
     for (auto& s : node_.stuck_) {
-      if (s.process != &p || s.in_hand != nullptr || p.mail.tail.load() == nullptr) continue;
+      if (!node::holds(s, p)) continue;
       s.in_hand = p.mail.head;
       std::erase(node_.runnable_, &p);
       return true;
@@ -128,13 +127,20 @@ void node::restart() {
 
 void node::stick(pid who, std::chrono::nanoseconds duration) {
   if (!up() || !runtime_->alive(who)) return;
-  stuck_.push_back({&runtime_->host().slot_at(who.index()), world_.now() + duration, world_.now()});
+  stuck_.push_back({.process = &runtime_->host().slot_at(who.index()),
+                    .serial = who.serial(),
+                    .until = world_.now() + duration,
+                    .since = world_.now()});
+}
+
+/// Stuck in its code means: in the handler of a message. Other signals are not its code's business.
+bool node::holds(const stuck& s, const detail::slot& p) noexcept {
+  return s.process == &p && s.serial == p.serial() && s.in_hand == nullptr && p.process != nullptr &&
+         p.mail.tail.load() != nullptr && p.accepts(*p.mail.head);
 }
 
 bool node::is_stuck(const detail::slot& p) const noexcept {
-  for (const auto& s : stuck_)
-    if (s.process == &p && s.in_hand == nullptr && p.mail.tail.load() != nullptr) return true;
-  return false;
+  return std::ranges::any_of(stuck_, [&](const stuck& s) { return holds(s, p); });
 }
 
 std::size_t node::choices() const noexcept {
@@ -259,7 +265,8 @@ void world::run_process(node& n, std::size_t which) {
   ++n.turns_;
   // Time passes as work is done, so that nothing spins for ever.
   now_ += std::chrono::nanoseconds{100};
-  const int budget = static_cast<int>(1 + dice_.below(4));
+  // Who is to be stuck stops before the next message.
+  const int budget = n.stuck_.empty() ? static_cast<int>(1 + dice_.below(4)) : 1;
   detail::turn* before = std::exchange(detail::current_turn, &n.turn_);
   n.turn_.k = &k;
   const bool more = k.run(*p, budget, n.turn_);

@@ -19,9 +19,8 @@ class clock {
  public:
   virtual ~clock() = default;
   [[nodiscard]] virtual time_point now() noexcept = 0;
-  /// Cheaper than `now()` and behind it by at most `coarseness()`; for long timeouts on hot paths.
+  /// Cheaper than `now()` and behind it by some milliseconds, more on a busy virtual machine: for ages, not for deadlines.
   [[nodiscard]] virtual time_point coarse_now() noexcept = 0;
-  [[nodiscard]] virtual std::chrono::nanoseconds coarseness() const noexcept = 0;
   /// For people: may jump.
   [[nodiscard]] virtual wall_time wall() noexcept = 0;
 };

@@ -73,7 +73,7 @@ class runtime {
   template <class M>
   timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
     using body = std::decay_t<M>;
-    return kernel_->arm(kernel_->now() + delay, to, detail::signal::message,
+    return kernel_->arm(kernel_->time_after(delay), to, detail::signal::message,
                         detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
   }
   bool cancel(timer_ref ref) { return kernel_->disarm(ref); }

@@ -79,12 +79,14 @@ class node {
   friend class node_scheduler;
   struct stuck {
     detail::slot* process;
+    std::uint32_t serial;  // the next process in its slot is not stuck
     time_point until;
     time_point since;
     bool reported = false;
     detail::envelope* in_hand = nullptr;  // of an abandoned process
   };
   void start();
+  [[nodiscard]] static bool holds(const stuck& s, const detail::slot& p) noexcept;
   [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
   void look_at_stuck(time_point now);
   /// How many things could happen here next.

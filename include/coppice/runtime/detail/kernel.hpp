@@ -123,6 +123,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// For a timer of `me`: also makes sure that a `timeout` already queued is never received.
   bool cancel_timer(slot& me, timer_ref ref);
   [[nodiscard]] time_point now() noexcept { return env_->clock().now(); }
+  /// However far: the end of time comes first.
+  [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept {
+    const time_point start = now();
+    return delay < time_point::max() - start ? start + delay : time_point::max();
+  }
 
   /// `reply` was taken along by somebody: when `me` ends first, its caller is told so.
   void defer(slot& me, const std::shared_ptr<pending_reply>& reply);
