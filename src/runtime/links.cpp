@@ -60,15 +60,13 @@ void kernel::link(slot& me, pid other) {
   if (is_linked_parent(*this, me, other)) return;
   if (other.node() == node_ && !alive(other) && !me.is(slot::traps_exits)) throw no_such_process{other};
   side_block& side = side_of(me);
-  {
-    if (std::uint64_t* unlinking = side.links.find(other)) {
-      if (*unlinking == 0) return;
-      *unlinking = 0;
-    } else {
-      side.links.insert(other, 0);
-    }
+  if (std::uint64_t* unlinking = side.links.find(other)) {
+    if (*unlinking == 0) return;
+    *unlinking = 0;
+  } else {
+    side.links.insert(other, 0);
+    tie_to(other, {.local = mine, .remote = other, .what = tie::kind::link});
   }
-  tie_to(other, {.local = mine, .remote = other, .what = tie::kind::link});
   send_small(other, signal::link, link_signal{mine});
 }
 
@@ -124,7 +122,8 @@ void kernel::apply(slot& p, const envelope& e) {
       const pid from = static_cast<const letter<link_signal>&>(e).body.from;
       if (is_linked_parent(*this, p, from)) return;
       side_block& side = side_of(p);
-      if (side.links.insert(from, 0)) tie_to(from, {.local = pid_of(p), .remote = from, .what = tie::kind::link});
+      // Tied on arrival; once is enough.
+      if (!side.links.insert(from, 0)) untie(from, {.local = pid_of(p), .remote = from, .what = tie::kind::link});
       return;
     }
     case signal::unlink: {
@@ -150,7 +149,6 @@ void kernel::apply(slot& p, const envelope& e) {
     case signal::monitor: {
       const auto m = static_cast<const letter<monitor_signal>&>(e).body;
       side_of(p).watchers.insert({m.from, m.ref}, {});
-      tie_to(m.from, {.local = pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
       return;
     }
     case signal::demonitor: {
@@ -254,8 +252,12 @@ exit_reason as_own_reason(const exited& x) {
 verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
   auto& x = static_cast<letter<exited>&>(e).body;
   if (x.linked) {
-    untie(x.from, {.local = pid_of(p), .remote = x.from, .what = tie::kind::link});
-    if (remove_link(*this, p, x.from) != 0) return dropped(e);
+    const std::uint64_t unlinking = remove_link(*this, p, x.from);
+    if (unlinking != not_linked) untie(x.from, {.local = pid_of(p), .remote = x.from, .what = tie::kind::link});
+    if (unlinking != 0) return dropped(e);
+    // The connection may be back, and the other side may never have noticed: then it hears of the broken link from us.
+    if (x.from.node() != node_ && x.reason.what() == exit_reason::kind::noconnection)
+      send_exit(x.from, {pid_of(p), exit_reason::noconnection(), true});
   }
   switch (fate_of(p, x, x.from == pid_of(p))) {
     case fate::ignores: return dropped(e);

@@ -40,7 +40,12 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
     case signal::message:
       if (!e.type->is_request) note_dead_letter(to, e);
       break;
-    case signal::link: send_exit(static_cast<letter<link_signal>&>(e).body.from, {to, why, true}); break;
+    case signal::link: {
+      const pid from = static_cast<letter<link_signal>&>(e).body.from;
+      untie(from, {.local = to, .remote = from, .what = tie::kind::link});
+      send_exit(from, {to, why, true});
+      break;
+    }
     case signal::unlink: {
       const auto u = static_cast<letter<unlink_signal>&>(e).body;
       send(u.from, signal::unlink_ack, make_letter<unlink_signal>(plain<unlink_signal>, to, u.number));
@@ -48,6 +53,7 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
     }
     case signal::monitor: {
       const auto m = static_cast<letter<monitor_signal>&>(e).body;
+      untie(m.from, {.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
       send(m.from, signal::down, make_letter<down>(plain<down>, m.ref, to, why));
       break;
     }
@@ -65,6 +71,15 @@ void kernel::deliver(parcel p) {
     return;
   }
   const signal s = e->what();
+  // Tied on arrival: should the connection be lost before the process has got to this signal, the news of that comes
+  // behind it in the same queue.
+  if (s == signal::link) {
+    const pid from = static_cast<letter<link_signal>*>(e)->body.from;
+    tie_to(from, {.local = to, .remote = from, .what = tie::kind::link});
+  } else if (s == signal::monitor) {
+    const auto m = static_cast<letter<monitor_signal>*>(e)->body;
+    tie_to(m.from, {.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
+  }
   if (s == signal::exit) {
     send_exit(to, take_body<exited>(*e));
     release(e);

@@ -120,6 +120,11 @@ void node::crash() {
   paused_ = false;
 }
 
+void node::pause() {
+  paused_ = true;
+  world_.net().silence(id_);
+}
+
 void node::restart() {
   crash();
   start();

@@ -64,8 +64,8 @@ class node {
   void crash();
   /// A new, empty runtime.
   void restart();
-  /// Nothing runs until `resume`; the clock goes on.
-  void pause() noexcept { paused_ = true; }
+  /// Nothing runs until `resume`; the clock goes on, and others may take the node for lost.
+  void pause();
   void resume() noexcept { paused_ = false; }
   [[nodiscard]] bool paused() const noexcept { return paused_; }
   /// Sets the wall clock forward or back. Timers do not care.

@@ -2,7 +2,6 @@
 /// Which local processes must hear when a node is lost: those with links, monitors or open calls to processes there.
 #include <map>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #include <coppice/runtime/detail/kernel.hpp>
@@ -28,13 +27,15 @@ class remote_ties {
  public:
   void add(node_id node, tie t) {
     const std::scoped_lock lock{mutex_};
-    by_node_[node].insert(t);
+    ++by_node_[node][t];
   }
   void remove(node_id node, const tie& t) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_node_.find(node);
     if (found == by_node_.end()) return;
-    found->second.erase(t);
+    const auto tied = found->second.find(t);
+    if (tied == found->second.end()) return;
+    if (--tied->second == 0) found->second.erase(tied);
     if (found->second.empty()) by_node_.erase(found);
   }
   /// All of them, in a fixed order; the node has none afterwards.
@@ -43,14 +44,15 @@ class remote_ties {
     std::vector<tie> all;
     const auto found = by_node_.find(node);
     if (found == by_node_.end()) return all;
-    all.assign(found->second.begin(), found->second.end());
+    for (const auto& [t, times] : found->second) all.push_back(t);
     by_node_.erase(found);
     return all;
   }
 
  private:
   std::mutex mutex_;
-  std::map<node_id, std::set<tie>> by_node_;
+  // How often each is tied: a link may be made anew while the end of the last one is still on its way.
+  std::map<node_id, std::map<tie, int>> by_node_;
 };
 
 }  // namespace coppice::detail
