@@ -82,6 +82,7 @@ void network::arrive(packet p) {
   if (p.generation > here.generation) {
     if (here.up) tear_down(p.to, p.from);
     here = {.up = true, .generation = p.generation};
+    if (!hears(p.to, p.from)) suspect(p.to, p.from);  // it was the last that came through
   }
   accept(here, p);
 }
