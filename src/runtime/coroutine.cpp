@@ -183,8 +183,11 @@ verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
     if (extras_->deadline == no_deadline) return verdict::alive;
     if (kernel_->now() < extras_->deadline) {
       arm(extras_->deadline);
-      return verdict::alive;
+    } else {  // what has arrived by now still wins: the wait ends at a mark behind it
+      wait_number_ = new_number();
+      kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     }
+    return verdict::alive;
   }
   waiting_->kind->expire(*waiting_);
   return drain(t);

@@ -197,6 +197,7 @@ class [[nodiscard]] calling : waiter {
       : waiter{other}, to_{other.to_}, letter_{std::exchange(other.letter_, nullptr)}, timeout_{other.timeout_} {}
   ~calling() {
     if (letter_ != nullptr) drop_unsent();
+    forget_remote();
   }
 
   /// Waits so long for the answer; `forever` without end.
@@ -227,8 +228,7 @@ class [[nodiscard]] calling : waiter {
     return true;
   }
   result<reply_type> await_resume() {
-    if (remote_) [[unlikely]]
-      me_->host().remote_reply_over(me_->id(), call_, to_);
+    forget_remote();
     return std::move(got_);
   }
 
@@ -243,6 +243,10 @@ class [[nodiscard]] calling : waiter {
   static void give_up(waiter& w) {
     auto& mine = static_cast<calling&>(w);
     mine.got_ = std::unexpected{error{errc::timeout, "no answer from " + to_string(mine.to_)}};
+  }
+  void forget_remote() {
+    if (std::exchange(remote_, false)) [[unlikely]]
+      me_->host().remote_reply_over(me_->id(), call_, to_);
   }
   void drop_unsent() noexcept {
     std::destroy_at(&letter_->body);
