@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <condition_variable>
+#include <ctime>
 #include <deque>
 #include <mutex>
 #include <random>
@@ -32,7 +32,6 @@ class real_clock final : public clock {
   time_point now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC)}; }
   time_point coarse_now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC_COARSE)}; }
   wall_time wall() noexcept override { return wall_time{read_clock(CLOCK_REALTIME)}; }
-
 };
 
 class real_random final : public random_source {

@@ -211,6 +211,11 @@ void kernel::schedule(slot& p, bool spawned) {
   return v;
 }
 
+void kernel::open_burst(turn& t, slot& p) {
+  if (t.out.target != nullptr) flush_burst(t);  // one at a time
+  t.out.target = &p;
+}
+
 void kernel::add_to_burst(turn& t, envelope* e) {
   burst& b = t.out;
   (void)b.lock.enter();

@@ -219,8 +219,8 @@ void kernel::send_exit(pid to, exited x) {
   if (to.node() != node_ || to.index() >= table_size_)
     return send(to, signal::exit, make_letter<exited>(plain<exited>, std::move(x)));
   slot& p = table_[to.index()];
-  // Only what may end the receiver is worth looking ahead for. It may change its mind about trapping: then the signal is
-  // received in its turn.
+  // Only what may end the receiver is worth looking ahead for. It may change its mind about trapping: then the signal
+  // is received in its turn.
   const auto why = x.reason.what();
   const bool may_end_it = why == exit_reason::kind::kill ? !x.linked || !p.is(slot::traps_exits)
                                                          : why != exit_reason::kind::normal && !p.is(slot::traps_exits);

@@ -47,7 +47,8 @@ void network::transmit(packet p) {
   };
   if (!open(p.from, p.to) || d.chance(quality.loss)) {
     ++p.tries;
-    packets_.emplace(world_.now() + quality.retry_after * std::min(p.tries, 8U) + delay(), std::move(p));
+    const auto again = std::min(quality.retry_after * std::min(p.tries, 8U), quality.lost_after);
+    packets_.emplace(world_.now() + again + delay(), std::move(p));
     return;
   }
   p.tries = 0;

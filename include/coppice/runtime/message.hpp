@@ -8,7 +8,8 @@ namespace coppice {
 class any_message {
  public:
   any_message(detail::kernel& k, detail::envelope* e) noexcept : kernel_{&k}, envelope_{e} {}
-  any_message(any_message&& other) noexcept : kernel_{other.kernel_}, envelope_{std::exchange(other.envelope_, nullptr)} {}
+  any_message(any_message&& other) noexcept
+      : kernel_{other.kernel_}, envelope_{std::exchange(other.envelope_, nullptr)} {}
   any_message& operator=(any_message&& other) noexcept {
     std::swap(kernel_, other.kernel_);
     std::swap(envelope_, other.envelope_);

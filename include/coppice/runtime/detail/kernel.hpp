@@ -197,9 +197,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
       b.busy = &p;
       b.in_a_row = 0;
     } else if (++b.in_a_row >= burst::begins_after && t.p != nullptr && t.k == this) {
-      b.target = &p;
+      open_burst(t, p);
     }
   }
+  void open_burst(turn& t, slot& p);
   void add_to_burst(turn& t, envelope* e);
   void push_burst(burst& b);
   [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
