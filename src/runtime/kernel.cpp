@@ -53,13 +53,20 @@ constinit const body_type unborn_type{
 constinit body unborn{&unborn_type};
 }  // namespace
 
+pid process_here() noexcept {
+  if (ending.why != nullptr) return ending.who;
+  const turn* t = turn_here();
+  return t != nullptr ? t->k->pid_of(*t->p) : pid{};
+}
+
 loss loss_by(pid who) noexcept {
   return ending.who == who && ending.why != nullptr ? loss{loss::kind::ended, ending.why} : loss{};
 }
 
 void answer_dropped(kernel& k, pid callee, const open_call& lost) {
   turn* t = turn_here();
-  if (std::uncaught_exceptions() > 0 && t != nullptr && t->k == &k && k.pid_of(*t->p) == callee)
+  if (std::uncaught_exceptions() > 0 && t != nullptr && t->k == &k && ending.why == nullptr &&
+      k.pid_of(*t->p) == callee)
     t->unanswered.push_back(lost);
   else
     lost.fail(k, lost.caller, lost.call, error_of(loss_by(callee)));
@@ -264,6 +271,11 @@ bool kernel::run(slot& p, int budget, turn& t) {
     --t.budget;
     if (t.taken) [[unlikely]] {
       t.taken = false;
+      t.ends = false;
+      t.ending = {};
+      const exit_reason given_up = exit_reason::abandoned();
+      for (const open_call& c : std::exchange(t.unanswered, {}))
+        c.fail(*this, c.caller, c.call, error_of({loss::kind::ended, &given_up}));
       bury(p, e, v == verdict::kept);
       break;
     }
@@ -314,7 +326,7 @@ void kernel::end(slot& p, turn& t, envelope* rest) {
 
 verdict kernel::handle_rare(slot& p, envelope& e, turn& t) {
   if (e.what() == signal::done) return verdict::alive;
-  if (e.serial() != p.serial()) {
+  if (e.serial() != p.serial() || (p.process == nullptr && e.what() != signal::start)) {
     bounce(pid::from_parts(node_, pid_of(p).index(), e.serial()), e, exit_reason::noproc());
     return verdict::alive;
   }
@@ -472,9 +484,10 @@ void kernel::defer(slot& me, const std::shared_ptr<pending_reply>& reply) {
 bool kernel::abandon(pid who) {
   if (!alive(who)) return false;
   slot& p = table_[who.index()];
-  if (!scheduler_->take_from_stuck(p)) return false;
-  if (p.serial() != who.serial()) return false;
+  if (!scheduler_->take_from_stuck(p, who.serial())) return false;
   envelope* stuck_in = p.mail.head;
+  const exit_reason given_up = exit_reason::abandoned();
+  if (stuck_in->type->fail != nullptr) stuck_in->type->fail(*this, *stuck_in, error_of({loss::kind::ended, &given_up}));
   // Its frames belong to the thread that is stuck in them.
   finish(p, exit_reason::abandoned(), nullptr, stuck_in->next.load(std::memory_order_acquire));
   release_claim(p, *stuck_in);

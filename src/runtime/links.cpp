@@ -58,7 +58,8 @@ void kernel::link(slot& me, pid other) {
   const pid mine = pid_of(me);
   if (other == mine) return;
   if (is_linked_parent(*this, me, other)) return;
-  if (other.node() == node_ && !alive(other) && !me.is(slot::traps_exits)) throw no_such_process{other};
+  const bool known_dead = !other || (other.node() == node_ && !alive(other));
+  if (known_dead && !me.is(slot::traps_exits)) throw no_such_process{other};
   side_block& side = side_of(me);
   if (std::uint64_t* unlinking = side.links.find(other)) {
     if (*unlinking == 0) return;

@@ -23,9 +23,9 @@ void runtime::must_be_outside() {
     throw std::logic_error{"this would block a worker thread; inside a process use co_await"};
 }
 
-void runtime::finish(self& me, std::atomic<std::uint32_t>& done) {
+void runtime::finish(detail::kernel& k, std::atomic<std::uint32_t>& done) {
   done.store(1, std::memory_order_release);
-  me.host().sched().wake(done);
+  k.sched().wake(done);
 }
 
 void runtime::wait_for(std::atomic<std::uint32_t>& done) {
@@ -34,10 +34,10 @@ void runtime::wait_for(std::atomic<std::uint32_t>& done) {
 }
 
 task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into) {
+  const completion<exit_reason> completing{me, into, exit_reason::killed()};
   me.monitor(who);
   const down d = co_await me.receive<down>();
   into->value = d.reason;
-  finish(me, into->done);
 }
 
 exit_reason runtime::wait(pid who) {

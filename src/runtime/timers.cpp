@@ -1,5 +1,6 @@
 #include "internal/timers.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <mutex>
 
@@ -27,6 +28,7 @@ wheel::armed wheel::arm(tick due, time_point exact, pid to, envelope* e) {
   t.to = to;
   t.letter = e;
   t.pending = true;
+  t.sequence = ++armed_;
   insert(index);
   ++size_;
   return {index, t.generation};
@@ -92,19 +94,18 @@ void wheel::cascade(unsigned level) {
 }
 
 void wheel::fire(std::uint32_t first, kernel& k) {
-  // Lists are newest first; those of one tick fire in the order they were armed.
-  std::uint32_t at = first;
-  while (entries_[at].after != none) at = entries_[at].after;
-  while (at != none) {
+  // Those of one tick fire in the order they were armed, however they came into this list.
+  due_.clear();
+  for (std::uint32_t at = first; at != none; at = entries_[at].after) due_.push_back(at);
+  std::ranges::sort(due_, {}, [this](std::uint32_t at) { return entries_[at].sequence; });
+  for (const std::uint32_t at : due_) {
     entry& t = entries_[at];
-    const std::uint32_t before = t.before;
     if (t.due > now_) {
       insert(at);  // it was beyond the horizon
-    } else {
-      k.send(t.to, t.letter->what(), t.letter);
-      free(at);
+      continue;
     }
-    at = before;
+    k.send(t.to, t.letter->what(), t.letter);
+    free(at);
   }
 }
 

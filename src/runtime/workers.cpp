@@ -511,7 +511,7 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
 }
 
-bool worker_scheduler::take_from_stuck(slot& p) {
+bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
   const std::scoped_lock lock{all_mutex_};
   for (worker& w : all_) {
     if (w.current.load() != &p) continue;
@@ -520,7 +520,8 @@ bool worker_scheduler::take_from_stuck(slot& p) {
     if (phase % 2 == 0 || &w == here || !w.now.guard.state.compare_exchange_strong(none, stall_guard::asked))
       return false;
     threads_.barrier_everywhere();
-    const bool still = w.now.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p;
+    const bool still =
+        w.now.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p && p.serial() == serial;
     w.now.guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
     return still;
   }

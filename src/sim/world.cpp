@@ -56,9 +56,9 @@ class node_scheduler final : public detail::scheduler {
     return true;
   }
   void wake(std::atomic<std::uint32_t>&) noexcept override {}
-  bool take_from_stuck(detail::slot& p) override {
+  bool take_from_stuck(detail::slot& p, std::uint32_t serial) override {
     for (auto& s : node_.stuck_) {
-      if (!node::holds(s, p)) continue;
+      if (s.serial != serial || !node::holds(s, p)) continue;
       s.in_hand = p.mail.head;
       std::erase(node_.runnable_, &p);
       return true;

@@ -53,8 +53,18 @@ void answer_error(kernel& k, pid caller, std::uint64_t call, error why) {
 template <class M>
 void drop_request(kernel& k, envelope& e, loss how) {
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
-  if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, error_of(how));
+  if (body.caller && how.what == loss::kind::dropped)
+    answer_dropped(k, process_here(), {body.caller, body.call, &answer_error<reply_of<M>>});
+  else if (body.caller)
+    answer_error<reply_of<M>>(k, body.caller, body.call, error_of(how));
   std::destroy_at(&body);
+}
+
+/// Answers without touching the request, which somebody else may be using.
+template <class M>
+void fail_request(kernel& k, envelope& e, error why) {
+  const auto& body = static_cast<letter<request_body<M>>&>(e).body;
+  if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, std::move(why));
 }
 
 /// The type of a request to a process that receives it by type.
@@ -63,6 +73,7 @@ inline constexpr message_type plain_request{.name = type_name<M>(),
                                             .size = sizeof(letter<request_body<M>>),
                                             .drop = &drop_request<M>,
                                             .is_request = true,
+                                            .fail = &fail_request<M>,
                                             .relocate = &relocate_body<request_body<M>>};
 
 template <class R>
@@ -119,14 +130,14 @@ class request {
  public:
   using reply_type = reply_of<M>;
   request(self& callee, pid caller, std::uint64_t call, M content)
-      : message{std::move(content)},
+      : message(std::move(content)),
         kernel_{&callee.host()},
         slot_{&callee.process()},
         callee_{callee.id()},
         caller_{caller},
         call_{call} {}
   request(request&& other) noexcept
-      : message{std::move(other.message)},
+      : message(std::move(other.message)),
         kernel_{std::exchange(other.kernel_, nullptr)},
         slot_{other.slot_},
         callee_{other.callee_},

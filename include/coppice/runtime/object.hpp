@@ -94,7 +94,7 @@ void deliver_deferred(T& object, turn& t, envelope& e) {
   using R = reply_of<M>;
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
   auto state = std::make_shared<pending_reply_of<R>>(t.k->weak_from_this(), t.k->pid_of(*t.p), body.caller, body.call);
-  M message{std::move(body.message)};
+  M message(std::move(body.message));
   std::destroy_at(&body);
   if (const kernel_section mine{*t.p, t.p->serial()}) t.k->defer(*t.p, state);
   reply_to<R> later{std::move(state)};
@@ -150,6 +150,7 @@ inline constexpr message_type handled_request{.name = type_name<M>(),
                                               .deliver = &deliver_call<T, M>,
                                               .for_body = &object_type<T>,
                                               .is_request = true,
+                                              .fail = &fail_request<M>,
                                               .relocate = &relocate_body<request_body<M>>};
 
 template <class T, class M>

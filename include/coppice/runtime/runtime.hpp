@@ -149,10 +149,28 @@ class runtime {
     std::atomic<std::uint32_t> done{0};
     std::optional<R> value;
   };
+  /// Ends the wait whatever ends the process.
+  template <class R>
+  class completion {
+   public:
+    completion(self& me, std::shared_ptr<outcome<R>> into, R otherwise)
+        : host_{me.host()}, into_{std::move(into)}, otherwise_{std::move(otherwise)} {}
+    completion(const completion&) = delete;
+    completion& operator=(const completion&) = delete;
+    ~completion() {
+      if (!into_->value) into_->value = std::move(otherwise_);
+      finish(host_, into_->done);
+    }
+
+   private:
+    detail::kernel& host_;
+    std::shared_ptr<outcome<R>> into_;
+    R otherwise_;
+  };
   template <class M>
   static task<> make_call(self& me, detail::calling<M> call, std::shared_ptr<outcome<result<reply_of<M>>>> into) {
+    const completion<result<reply_of<M>>> completing{me, into, std::unexpected{error{errc::exited, "killed"}}};
     into->value = co_await std::move(call);
-    finish(me, into->done);
   }
   template <class M>
   result<reply_of<M>> run_call(detail::calling<M> call) {
@@ -164,7 +182,7 @@ class runtime {
   }
   static task<> await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into);
   static void must_be_outside();
-  static void finish(self& me, std::atomic<std::uint32_t>& done);
+  static void finish(detail::kernel& k, std::atomic<std::uint32_t>& done);
   void wait_for(std::atomic<std::uint32_t>& done);
 
   std::shared_ptr<detail::kernel> kernel_;

@@ -53,6 +53,7 @@ class wheel {
     std::uint16_t list = 0;
     bool pending = false;
     tick due = 0;
+    std::uint64_t sequence = 0;
     time_point exact{};
     pid to;
     envelope* letter = nullptr;
@@ -72,6 +73,8 @@ class wheel {
   std::array<std::array<std::uint64_t, width / 64>, levels> used_{};
   std::deque<entry> entries_{1};
   std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> due_;  // of the tick that fires
+  std::uint64_t armed_ = 0;
 };
 
 class timers {

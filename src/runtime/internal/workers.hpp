@@ -139,7 +139,7 @@ class worker_scheduler final : public scheduler {
   void timer_armed(time_point due) override;
   bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) override;
   void wake(std::atomic<std::uint32_t>& done) noexcept override { threads_.wake_all(done); }
-  bool take_from_stuck(slot& p) override;
+  bool take_from_stuck(slot& p, std::uint32_t serial) override;
   bool stop() override;
   void count(runtime_counters& into) override;
   bool is_running(const slot& p) override;
@@ -250,7 +250,7 @@ inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
 /// A slot index from the current worker's reserve, or 0.
 [[nodiscard]] inline std::uint32_t slot_from_here(kernel& k) noexcept {
   worker* w = worker_of(k);
-  if (w == nullptr) return 0;
+  if (w == nullptr || k.small_table()) return 0;
   if (w->slots_count == 0)
     w->slots_count = static_cast<std::uint32_t>(k.take_slots(w->slots.data(), w->slots.size() / 2));
   return w->slots_count == 0 ? 0 : w->slots[--w->slots_count];
@@ -258,7 +258,7 @@ inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
 
 [[nodiscard]] inline bool slot_to_here(kernel& k, std::uint32_t index) noexcept {
   worker* w = worker_of(k);
-  if (w == nullptr) return false;
+  if (w == nullptr || k.small_table()) return false;
   if (w->slots_count == w->slots.size()) {
     w->slots_count /= 2;
     k.give_slots(&w->slots[w->slots_count], w->slots_count);

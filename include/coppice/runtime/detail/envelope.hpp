@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <coppice/base/error.hpp>
 #include <coppice/base/type_name.hpp>
 #include <coppice/runtime/detail/pool.hpp>
 #include <coppice/runtime/exit_reason.hpp>
@@ -60,6 +61,8 @@ struct message_type {
   /// The only kind of body that `deliver` can be called with; null: none.
   const body_type* for_body = nullptr;
   bool is_request = false;
+  /// Of requests: answers the caller and leaves the envelope as it is.
+  void (*fail)(kernel&, envelope&, error) = nullptr;
   /// Moves the payload into an envelope of its own and leaves this one empty; null where nobody needs it.
   envelope* (*relocate)(envelope&) = nullptr;
 };
@@ -137,13 +140,14 @@ template <class M>
 inline constexpr message_type plain{
     .name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>, .relocate = &relocate_body<M>};
 
-/// Takes the payload out of an envelope and leaves it empty.
+/// Takes the payload out of an envelope and leaves it empty, also when moving it throws.
 template <class M>
 [[nodiscard]] M take_body(envelope& e) {
-  auto& body = static_cast<letter<M>&>(e).body;
-  M out{std::move(body)};
-  std::destroy_at(std::addressof(body));
-  return out;
+  struct emptying {
+    M& body;
+    ~emptying() { std::destroy_at(std::addressof(body)); }
+  } from{static_cast<letter<M>&>(e).body};
+  return M(std::move(from.body));
 }
 
 }  // namespace coppice::detail

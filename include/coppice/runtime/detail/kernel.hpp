@@ -151,6 +151,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// Slots without a process, by the handful; how many there were.
   [[nodiscard]] std::size_t take_slots(std::uint32_t* into, std::size_t most);
   void give_slots(const std::uint32_t* from, std::size_t n) noexcept;
+  /// A small table has no slots to spare for the workers' reserves.
+  [[nodiscard]] bool small_table() const noexcept { return table_size_ < (1U << 16U); }
   [[nodiscard]] slot& slot_at(std::uint32_t index) noexcept { return table_[index]; }
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
   [[nodiscard]] timers& clockwork() noexcept { return *timers_; }

@@ -18,7 +18,7 @@ class scheduler {
   virtual bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) = 0;
   virtual void wake(std::atomic<std::uint32_t>& done) noexcept = 0;
   /// Takes a process away from the thread that is stuck in it; false when it is not stuck. Then the caller owns it.
-  virtual bool take_from_stuck(slot& p) = 0;
+  virtual bool take_from_stuck(slot& p, std::uint32_t serial) = 0;
   /// Ends all threads; those that are stuck are left behind. False: there were such.
   virtual bool stop() = 0;
   virtual void count(runtime_counters& into) = 0;

@@ -245,6 +245,8 @@ class kernel_section {
 /// Answers a call whose request was dropped by `callee`: with the reason when the callee is ending, and when it is
 /// failing right now, as soon as that is known.
 void answer_dropped(kernel& k, pid callee, const open_call& lost);
+/// The process whose code runs on this thread, or that is ending on it; nobody when there is none.
+[[nodiscard]] pid process_here() noexcept;
 /// How a request is lost that `who` lets go of now: with its end, when it is ending on this thread, or just so.
 [[nodiscard]] loss loss_by(pid who) noexcept;
 
