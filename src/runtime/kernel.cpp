@@ -491,6 +491,7 @@ bool kernel::abandon(pid who) {
   // Its frames belong to the thread that is stuck in them.
   finish(p, exit_reason::abandoned(), nullptr, stuck_in->next.load(std::memory_order_acquire));
   release_claim(p, *stuck_in);
+  scheduler_->done_with_stuck(p);
   return true;
 }
 

@@ -187,7 +187,7 @@ void worker_scheduler::work(worker& w) {
     w.current.store(p, std::memory_order_relaxed);
     const bool more = kernel_.run(*p, budget_, w.now);
     w.current.store(nullptr, std::memory_order_relaxed);
-    if (w.now.guard.state.load(std::memory_order_relaxed) == stall_guard::taken) w.now.guard.state = stall_guard::none;
+    if (w.now.guard.state.load(std::memory_order_relaxed) == stall_guard::over) w.now.guard.state = stall_guard::none;
     if (more && !push_surplus(w, *p, false)) inject(*p);
   }
   leave(w);
@@ -526,6 +526,14 @@ bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
     return still;
   }
   return false;
+}
+
+void worker_scheduler::done_with_stuck(slot& p) {
+  const std::scoped_lock lock{all_mutex_};
+  for (worker& w : all_) {
+    std::uint32_t taken = stall_guard::taken;
+    if (w.current.load() == &p && w.now.guard.state.compare_exchange_strong(taken, stall_guard::over)) return;
+  }
 }
 
 }  // namespace coppice::detail

@@ -45,6 +45,10 @@ void network::transmit(packet p) {
     if (d.chance(quality.reordering)) one += d.between({}, quality.delay_max * 10);
     return one;
   };
+  if (p.number == 0 && !open(p.from, p.to)) {
+    waiting_.push_back(std::move(p));
+    return;
+  }
   if (!open(p.from, p.to) || d.chance(quality.loss)) {
     ++p.tries;
     const auto again = std::min(quality.retry_after * std::min(p.tries, 8U), quality.lost_after);
@@ -68,7 +72,10 @@ void network::arrive(packet p) {
   }
   if (!open(p.from, p.to)) {
     p.tries = 1;
-    packets_.emplace(world_.now() + quality.retry_after, std::move(p));
+    if (p.number == 0)
+      waiting_.push_back(std::move(p));
+    else
+      packets_.emplace(world_.now() + quality.retry_after, std::move(p));
     return;
   }
   endpoint& here = endpoints_[{p.to, p.from}];
@@ -107,8 +114,21 @@ void network::cut(node_id from, node_id to) {
   suspect(from, to);
   suspect(to, from);
 }
-void network::heal(node_id from, node_id to) { cut_.erase({from, to}); }
-void network::heal_all() { cut_.clear(); }
+void network::heal(node_id from, node_id to) {
+  cut_.erase({from, to});
+  send_waiting();
+}
+void network::heal_all() {
+  cut_.clear();
+  send_waiting();
+}
+
+void network::send_waiting() {
+  for (packet& p : std::exchange(waiting_, {})) {
+    p.tries = 0;
+    transmit(std::move(p));
+  }
+}
 
 void network::silence(node_id node) {
   for (const auto& [pair, e] : endpoints_)
@@ -179,6 +199,7 @@ void network::advance(time_point now) {
 
 void network::drop_all() {
   packets_.clear();
+  waiting_.clear();
   endpoints_.clear();
   suspicions_.clear();
 }

@@ -65,6 +65,7 @@ class node_scheduler final : public detail::scheduler {
     }
     return false;
   }
+  void done_with_stuck(detail::slot&) override {}
   bool stop() override { return true; }
   void count(runtime_counters& into) override {
     into.turns = node_.turns_;

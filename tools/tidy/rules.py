@@ -69,7 +69,7 @@ def layers(tree):
 # ---- words --------------------------------------------------------------------------------------------------------
 
 THROUGH_ENV = "outside platform this goes through the interfaces of env, so that the simulation can take its place"
-SLEEPS = r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|::sleep\("
+SLEEPS = r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<!self)::sleep\("
 WORDS = [  # pattern, advice, folders it is banned in
     (SLEEPS, "nothing sleeps: wait for an event, or use simulated time", ["include", "src", "tests"]),
     (r"\bstd::this_thread\b", THROUGH_ENV, ["include", "src"]),

@@ -74,6 +74,7 @@ class network {
   [[nodiscard]] bool reaches(node_id from, node_id to);
   void send(node_id from, parcel p);
   void transmit(packet p);
+  void send_waiting();
   void arrive(packet p);
   void accept(endpoint& here, const packet& p);
   void suspect(node_id by, node_id of);
@@ -88,6 +89,7 @@ class network {
   std::map<std::pair<node_id, node_id>, std::uint64_t> generations_;
   std::multimap<time_point, packet> packets_;
   std::multimap<time_point, suspicion> suspicions_;
+  std::vector<packet> waiting_;  // refusals that can't get through until it heals
 };
 
 }  // namespace coppice::sim

@@ -140,6 +140,7 @@ class worker_scheduler final : public scheduler {
   bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) override;
   void wake(std::atomic<std::uint32_t>& done) noexcept override { threads_.wake_all(done); }
   bool take_from_stuck(slot& p, std::uint32_t serial) override;
+  void done_with_stuck(slot& p) override;
   bool stop() override;
   void count(runtime_counters& into) override;
   bool is_running(const slot& p) override;

@@ -19,6 +19,8 @@ class scheduler {
   virtual void wake(std::atomic<std::uint32_t>& done) noexcept = 0;
   /// Takes a process away from the thread that is stuck in it; false when it is not stuck. Then the caller owns it.
   virtual bool take_from_stuck(slot& p, std::uint32_t serial) = 0;
+  /// The caller has done with that process what was to be done: the thread may clean up when it comes back.
+  virtual void done_with_stuck(slot& p) = 0;
   /// Ends all threads; those that are stuck are left behind. False: there were such.
   virtual bool stop() = 0;
   virtual void count(runtime_counters& into) = 0;

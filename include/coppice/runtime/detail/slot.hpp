@@ -155,13 +155,14 @@ inline constexpr std::uint8_t look_at_yourself = 2;
 
 /// Where a thread that runs processes and whoever finds it stuck agree on who has the process.
 struct stall_guard {
-  static constexpr std::uint32_t none = 0, asked = 1, taken = 2;
-  std::atomic<std::uint32_t> phase{0};  // odd while in a body's code
+  static constexpr std::uint32_t none = 0, asked = 1, taken = 2, over = 3;  // over: who took it is done with the slot
+  std::atomic<std::uint32_t> phase{0};                                      // odd while in a body's code
   std::atomic<std::uint32_t> state{none};
   /// By the thread that runs, when `state` is not `none`: waits for the decision.
   [[nodiscard]] bool was_taken() const noexcept {
-    while (state.load(std::memory_order_acquire) == asked) cpu_pause();
-    return state.load(std::memory_order_acquire) == taken;
+    std::uint32_t now = state.load(std::memory_order_acquire);
+    for (; now == asked || now == taken; now = state.load(std::memory_order_acquire)) cpu_pause();
+    return now == over;
   }
 };
 
