@@ -261,9 +261,11 @@ error error_of(loss how) {
   switch (how.what) {
     case loss::kind::dropped: return error{errc::no_reply, "the request was dropped without an answer"};
     case loss::kind::ended: return error{errc::exited, how.why->to_string()};
-    case loss::kind::unreachable: break;
+    case loss::kind::unreachable:
+    case loss::kind::vanished: break;
   }
-  return error{how.why->what() == exit_reason::kind::noconnection ? errc::noconnection : errc::noproc};
+  return error{how.why == nullptr || how.why->what() == exit_reason::kind::noconnection ? errc::noconnection
+                                                                                        : errc::noproc};
 }
 
 }  // namespace detail

@@ -8,8 +8,7 @@
 namespace coppice {
 
 parcel::~parcel() {
-  const exit_reason lost = exit_reason::noconnection();
-  if (signal_ != nullptr) detail::discard(*sender_, signal_, {detail::loss::kind::unreachable, &lost});
+  if (signal_ != nullptr) detail::discard(*sender_, signal_, {detail::loss::kind::vanished, nullptr});
 }
 
 namespace detail {

@@ -289,7 +289,7 @@ std::optional<time_point> world::next_event() {
     if (!n.up() || n.paused()) continue;
     for (const auto& s : n.stuck_) {
       earlier(s.until);
-      if (!s.reported && s.since + n.options_.stall_after > now_) earlier(s.since + n.options_.stall_after);
+      if (!s.reported && s.since + n.options_.stall_after >= now_) earlier(s.since + n.options_.stall_after);
     }
     earlier(n.runtime_->host().next_timer());
   }

@@ -55,7 +55,7 @@ void drop_request(kernel& k, envelope& e, loss how) {
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
   if (body.caller && how.what == loss::kind::dropped)
     answer_dropped(k, process_here(), {body.caller, body.call, &answer_error<reply_of<M>>});
-  else if (body.caller)
+  else if (body.caller && how.what != loss::kind::vanished)
     answer_error<reply_of<M>>(k, body.caller, body.call, error_of(how));
   std::destroy_at(&body);
 }

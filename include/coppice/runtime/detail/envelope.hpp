@@ -45,6 +45,7 @@ struct loss {
     dropped,      // its receiver, or the runtime, had no use for it
     ended,        // its receiver has ended
     unreachable,  // it had no receiver: noproc or noconnection
+    vanished,     // on the way to another node, and nobody knows: the caller hears when the connection is given up
   };
   kind what = kind::dropped;
   const exit_reason* why = nullptr;  // of the end, or what it can't be reached for

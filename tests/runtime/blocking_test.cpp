@@ -1,0 +1,176 @@
+// Work on threads for blocking calls.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <coppice/runtime/runtime.hpp>
+
+namespace {
+
+using namespace coppice;
+
+runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
+
+template <class F, class... Args>
+task<> watch(self& me, exit_reason* into, F body, Args... args) {
+  me.spawn_monitor(std::move(body), std::move(args)...);
+  const down d = co_await me.receive<down>();
+  *into = d.reason;
+}
+/// Runs `body` as a process and gives the reason it ended with.
+template <class F, class... Args>
+exit_reason run(runtime& rt, F body, Args... args) {
+  exit_reason why = exit_reason::noproc();
+  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
+  return why;
+}
+
+std::string twice(const std::string& text) { return text + text; }
+std::unique_ptr<int> make(std::unique_ptr<int> n) {
+  ++*n;
+  return n;
+}
+void set(std::thread::id* into) { *into = std::this_thread::get_id(); }
+
+task<> blocks_for_results(self& me) {
+  const std::string half = "ab";
+  const std::string text = co_await me.blocking(twice, half);
+  EXPECT_EQ(text, "abab");
+  const std::unique_ptr<int> number = co_await me.blocking(make, std::make_unique<int>(1));
+  EXPECT_EQ(*number, 2);
+  std::thread::id other;
+  co_await me.blocking(set, &other);
+  EXPECT_NE(other, std::thread::id{});
+  EXPECT_NE(other, std::this_thread::get_id());
+}
+TEST(blocking, gives_the_result_of_work_done_on_another_thread) {
+  runtime rt{quiet()};
+  EXPECT_EQ(run(rt, blocks_for_results), exit_reason::normal());
+}
+
+int fails(int n) { throw std::out_of_range{"number " + std::to_string(n)}; }
+task<> catches(self& me, std::string* into) {
+  try {
+    co_await me.blocking(fails, 7);
+  } catch (const std::out_of_range& thrown) {
+    *into = thrown.what();
+  }
+}
+task<> does_not_catch(self& me) { co_await me.blocking(fails, 8); }
+TEST(blocking, what_the_work_throws_is_thrown_where_it_is_awaited) {
+  runtime rt{quiet()};
+  std::string seen;
+  EXPECT_EQ(run(rt, catches, &seen), exit_reason::normal());
+  EXPECT_EQ(seen, "number 7");
+  EXPECT_EQ(run(rt, does_not_catch), exit_reason::error("std::out_of_range", "number 8", ""));
+}
+
+task<> keeps_mail(self& me, std::latch* begun, std::latch* go_on) {
+  co_await me.blocking(
+      [](std::latch* b, std::latch* g) {
+        b->count_down();
+        g->wait();
+      },
+      begun, go_on);
+  const int n = co_await me.receive<int>();
+  EXPECT_EQ(n, 5);
+}
+TEST(blocking, mail_that_comes_meanwhile_is_kept) {
+  runtime rt{quiet()};
+  std::latch begun{1};
+  std::latch go_on{1};
+  const pid p = rt.spawn(keeps_mail, &begun, &go_on);
+  begun.wait();
+  rt.send(p, 5);
+  EXPECT_TRUE(rt.alive(p));
+  go_on.count_down();
+  rt.wait(p);
+  EXPECT_EQ(rt.counters().dead_letters, 0U);
+}
+
+struct holds {
+  std::shared_ptr<int> token;
+  std::latch* begun;
+  std::latch* go_on;
+  std::shared_ptr<int> operator()() const {
+    begun->count_down();
+    go_on->wait();
+    return token;
+  }
+};
+task<> blocks(self& me, holds work) { co_await me.blocking(std::move(work)); }
+TEST(blocking, a_process_may_be_killed_meanwhile_and_the_work_ends_without_it) {
+  std::latch begun{1};
+  std::latch go_on{1};
+  const auto token = std::make_shared<int>(1);
+  runtime rt{quiet()};
+  const pid p = rt.spawn(blocks, holds{token, &begun, &go_on});
+  begun.wait();
+  rt.kill(p);
+  rt.wait(p);
+  EXPECT_GT(token.use_count(), 1) << "the work has what it needs";
+  go_on.count_down();
+  while (token.use_count() > 1) std::this_thread::yield();
+}
+
+TEST(blocking, work_may_end_after_the_runtime) {
+  std::latch begun{1};
+  std::latch go_on{1};
+  const auto token = std::make_shared<int>(1);
+  {
+    runtime rt{quiet()};
+    rt.spawn(blocks, holds{token, &begun, &go_on});
+    begun.wait();
+  }
+  go_on.count_down();
+  while (token.use_count() > 1) std::this_thread::yield();
+}
+
+task<> meets(self& me, std::latch* all) {
+  co_await me.blocking([](std::latch* l) { l->arrive_and_wait(); }, all);
+}
+TEST(blocking, many_calls_run_at_the_same_time) {
+  runtime rt{quiet()};
+  constexpr int many = 40;
+  std::latch all{many};  // none returns before all have begun
+  std::vector<pid> pids;
+  for (int i = 0; i < many; ++i) pids.push_back(rt.spawn(meets, &all));
+  for (const pid p : pids) rt.wait(p);
+  EXPECT_TRUE(all.try_wait());
+}
+
+task<> blocks_often(self& me, int* sum) {
+  for (int i = 0; i < 100; ++i) {
+    const int n = co_await me.blocking([](int k) { return k; }, i);
+    *sum += n;
+  }
+}
+TEST(blocking, calls_one_after_another_each_get_their_own_result) {
+  runtime rt{quiet()};
+  std::vector<int> sums(20);
+  std::vector<pid> pids;
+  for (int& sum : sums) pids.push_back(rt.spawn(blocks_often, &sum));
+  for (const pid p : pids) rt.wait(p);
+  for (const int sum : sums) EXPECT_EQ(sum, 4950);
+}
+
+task<> is_never_awaited(self& me, std::shared_ptr<int> token) {
+  auto unused = me.blocking([](std::shared_ptr<int>) {}, std::move(token));
+  (void)unused;
+  co_return;
+}
+TEST(blocking, work_that_is_never_awaited_is_never_done) {
+  runtime rt{quiet()};
+  const auto token = std::make_shared<int>(1);
+  EXPECT_EQ(run(rt, is_never_awaited, token), exit_reason::normal());
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+}  // namespace

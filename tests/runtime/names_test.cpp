@@ -1,0 +1,213 @@
+// Names of processes: facts 5, 13 and 17.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <coppice/runtime/runtime.hpp>
+
+namespace {
+
+using namespace coppice;
+
+struct go {};
+
+runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
+
+task<> wait_for_go(self& me) { co_await me.receive<go>(); }
+
+void end(runtime& rt, pid p) {
+  rt.kill(p);
+  rt.wait(p);
+}
+
+TEST(name, leads_to_the_process_that_has_it) {
+  runtime rt{quiet()};
+  const pid p = rt.spawn(wait_for_go);
+  EXPECT_EQ(rt.where("db"), pid{});
+  EXPECT_TRUE(rt.register_name("db", p));
+  EXPECT_EQ(rt.where("db"), p);
+}
+
+TEST(name, that_is_taken_is_refused_and_stays_with_its_owner) {
+  runtime rt{quiet()};
+  const pid p = rt.spawn(wait_for_go);
+  const pid q = rt.spawn(wait_for_go);
+  ASSERT_TRUE(rt.register_name("db", p));
+  const auto refused = rt.register_name("db", q);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), errc::name_taken);
+  EXPECT_NE(refused.error().text().find(to_string(p)), std::string_view::npos) << refused.error();
+  EXPECT_EQ(rt.where("db"), p);
+  EXPECT_EQ(rt.register_name("db", p).error().code(), errc::name_taken);
+}
+
+TEST(name, a_process_has_one_at_most) {
+  runtime rt{quiet()};
+  const pid p = rt.spawn(wait_for_go);
+  ASSERT_TRUE(rt.register_name("first", p));
+  EXPECT_EQ(rt.register_name("second", p).error().code(), errc::invalid);
+  EXPECT_EQ(rt.where("second"), pid{});
+  EXPECT_TRUE(rt.unregister_name("first"));
+  EXPECT_TRUE(rt.register_name("second", p));
+}
+
+TEST(name, must_not_be_empty) {
+  runtime rt{quiet()};
+  EXPECT_EQ(rt.register_name("", rt.spawn(wait_for_go)).error().code(), errc::invalid);
+}
+
+TEST(name, is_given_to_live_processes_only) {
+  runtime rt{quiet()};
+  const pid p = rt.spawn(wait_for_go);
+  end(rt, p);
+  EXPECT_EQ(rt.register_name("db", p).error().code(), errc::noproc);
+  EXPECT_EQ(rt.register_name("db", pid{}).error().code(), errc::noproc);
+  EXPECT_EQ(rt.where("db"), pid{});
+}
+
+TEST(name, is_free_again_once_it_is_given_back) {
+  runtime rt{quiet()};
+  const pid p = rt.spawn(wait_for_go);
+  const pid q = rt.spawn(wait_for_go);
+  ASSERT_TRUE(rt.register_name("db", p));
+  EXPECT_TRUE(rt.unregister_name("db"));
+  EXPECT_FALSE(rt.unregister_name("db"));
+  EXPECT_TRUE(rt.register_name("db", q));
+  end(rt, p);  // had the name, has it no more
+  EXPECT_EQ(rt.where("db"), q);
+}
+
+TEST(name, is_free_again_when_its_process_has_ended) {  // fact 13
+  runtime rt{quiet()};
+  for (int i = 0; i < 300; ++i) {
+    const pid p = rt.spawn(wait_for_go);
+    ASSERT_TRUE(rt.register_name("db", p)) << i;
+    end(rt, p);
+    ASSERT_EQ(rt.where("db"), pid{}) << i;
+  }
+}
+
+task<> names_itself(self& me, std::vector<bool>* seen) {
+  const auto first = me.register_as("me");
+  const auto second = me.register_as("me");
+  seen->push_back(first.has_value());
+  seen->push_back(second.has_value());
+  seen->push_back(me.where("me") == me.id());
+  me.send("me", go{});
+  co_await me.receive<go>();
+  seen->push_back(me.unregister("me"));
+  seen->push_back(me.where("me") == pid{});
+  me.send("me", go{});  // nobody has it: a dead letter
+}
+TEST(name, a_process_names_itself_and_is_reached_by_that_name) {
+  runtime rt{quiet()};
+  std::vector<bool> seen;
+  rt.wait(rt.spawn(names_itself, &seen));
+  EXPECT_EQ(seen, (std::vector<bool>{true, false, true, true, true}));
+  EXPECT_EQ(rt.counters().dead_letters, 1U);
+}
+
+// ---- spawn_with
+
+task<> knows_its_name(self& me, bool* was_there) {
+  *was_there = me.where("server") == me.id();
+  co_await me.receive<go>();
+}
+TEST(spawn_with, a_name_is_there_before_the_first_line_runs) {  // fact 17
+  runtime rt{quiet()};
+  bool was_there = false;
+  const auto p = rt.spawn_with({.name = "server"}, knows_its_name, &was_there);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(rt.where("server"), *p);
+  rt.send(*p, go{});
+  rt.wait(*p);
+  EXPECT_TRUE(was_there);
+}
+
+task<> runs(self&, std::atomic<int>* count) {
+  ++*count;
+  co_return;
+}
+struct counted {
+  explicit counted(std::atomic<int>* n) { ++*n; }
+  void handle(go) {}
+};
+TEST(spawn_with, a_name_that_is_taken_starts_nothing) {  // fact 17
+  std::atomic<int> started{0};
+  {
+    runtime rt{quiet()};
+    const auto first = rt.spawn_with({.name = "server"}, wait_for_go);
+    ASSERT_TRUE(first);
+    const auto body = rt.spawn_with({.name = "server"}, runs, &started);
+    ASSERT_FALSE(body);
+    EXPECT_EQ(body.error().code(), errc::name_taken);
+    const auto object = rt.spawn_with<counted>({.name = "server"}, &started);
+    ASSERT_FALSE(object);
+    EXPECT_EQ(object.error().code(), errc::name_taken);
+    EXPECT_EQ(rt.where("server"), *first);
+    EXPECT_EQ(rt.counters().spawned, 1U);
+  }
+  EXPECT_EQ(started, 0);
+}
+
+task<> spawns_a_taken_name(self& me, std::vector<errc>* codes) {
+  spawn_options options{.name = "server", .link = true};
+  const auto first = me.spawn_with(options, wait_for_go);
+  const auto second = me.spawn_with(options, wait_for_go);
+  if (!second) codes->push_back(second.error().code());
+  co_await me.yield();  // and nothing came over the link that was never made
+}
+TEST(spawn_with, a_taken_name_does_not_harm_a_linked_parent) {
+  runtime rt{quiet()};
+  std::vector<errc> codes;
+  rt.wait(rt.spawn(spawns_a_taken_name, &codes));
+  EXPECT_EQ(codes, std::vector<errc>{errc::name_taken});
+}
+
+TEST(spawn_with, an_object_may_have_a_name_and_a_label) {
+  runtime rt{quiet()};
+  std::atomic<int> started{0};
+  const auto p = rt.spawn_with<counted>({.name = "counter", .label = "for tests"}, &started);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(rt.where("counter"), p->id());
+}
+
+// ---- races
+
+TEST(name, of_many_threads_that_want_one_name_exactly_one_gets_it) {
+  runtime rt{quiet()};
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> winners{0};
+    std::latch begin{4};
+    std::vector<pid> all;
+    for (int i = 0; i < 4; ++i) all.push_back(rt.spawn(wait_for_go));
+    {
+      std::vector<std::jthread> threads;
+      for (const pid p : all)
+        threads.emplace_back([&, p] {
+          begin.arrive_and_wait();
+          if (rt.register_name("the one", p)) ++winners;
+        });
+    }
+    EXPECT_EQ(winners, 1);
+    for (const pid p : all) end(rt, p);
+    EXPECT_EQ(rt.where("the one"), pid{});
+  }
+}
+
+TEST(name, given_to_a_process_that_is_ending_is_never_left_behind) {
+  runtime rt{quiet()};
+  for (int round = 0; round < 300; ++round) {
+    const pid p = rt.spawn(wait_for_go);
+    std::jthread giver{[&] { (void)rt.register_name("late", p); }};
+    end(rt, p);
+    giver.join();
+    ASSERT_EQ(rt.where("late"), pid{}) << round;
+  }
+}
+
+}  // namespace

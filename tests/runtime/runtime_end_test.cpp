@@ -1,0 +1,246 @@
+// The end of a runtime: all processes are killed, their destructors run, and nothing is left behind.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <coppice/runtime/runtime.hpp>
+
+namespace {
+
+using namespace coppice;
+using namespace std::chrono_literals;
+
+struct go {};
+using token = std::shared_ptr<int>;
+
+runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
+
+TEST(runtime_end, of_one_that_never_did_anything) {
+  for (int i = 0; i < 50; ++i) runtime rt{quiet()};
+}
+
+task<> holds(self& me, token t) {
+  me.send(me.id(), t);  // one in its mail
+  co_await me.receive<go>();
+}
+TEST(runtime_end, destroys_waiting_processes_and_their_mail) {
+  const token t = std::make_shared<int>(1);
+  {
+    runtime rt{quiet()};
+    for (int i = 0; i < 500; ++i) rt.spawn(holds, t);
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+task<> runs(self& me, token t, std::atomic<int>* running) {
+  ++*running;
+  for (;;) {
+    me.send(me.id(), t);
+    co_await me.yield();
+    co_await me.receive<token>();
+  }
+}
+TEST(runtime_end, destroys_processes_that_run) {
+  const token t = std::make_shared<int>(1);
+  std::atomic<int> running{0};
+  {
+    runtime rt{quiet()};
+    for (int i = 0; i < 20; ++i) rt.spawn(runs, t, &running);
+    while (running < 20) std::this_thread::yield();
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+TEST(runtime_end, destroys_processes_that_trap_exits_too) {
+  const token t = std::make_shared<int>(1);
+  {
+    runtime rt{quiet()};
+    std::latch ready{1};
+    const auto traps = [](self& me, token, std::latch* l) -> task<> {
+      me.trap_exits();
+      l->count_down();
+      for (;;) co_await me.receive<exited>();
+    };
+    rt.spawn(traps, t, &ready);
+    ready.wait();
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+task<> reads_slowly(self& me, std::latch* begun) {
+  for (;;) {
+    co_await me.receive<token>();
+    begun->count_down();
+    std::this_thread::yield();
+  }
+}
+TEST(runtime_end, destroys_a_backlog_unread) {
+  const token t = std::make_shared<int>(1);
+  {
+    runtime rt{quiet()};
+    std::latch begun{100'000};
+    const pid p = rt.spawn(reads_slowly, &begun);
+    for (int i = 0; i < 100'000; ++i) rt.send(p, t);
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+struct sends_at_its_end {
+  sends_at_its_end(self& s, pid p, token what) : me{&s}, to{p}, t{std::move(what)} {}
+  sends_at_its_end(const sends_at_its_end&) = delete;
+  sends_at_its_end& operator=(const sends_at_its_end&) = delete;
+  ~sends_at_its_end() {
+    me->send(to, t);
+    me->send_after(1h, to, t);
+    me->kill(to);
+  }
+  self* me;
+  pid to;
+  token t;
+};
+task<> sends_last_words(self& me, pid to, token t, std::latch* ready) {
+  const sends_at_its_end last{me, to, std::move(t)};
+  ready->count_down();
+  co_await me.receive<go>();
+}
+TEST(runtime_end, destroys_what_destructors_send_on_the_way) {
+  const token t = std::make_shared<int>(1);
+  {
+    runtime rt{quiet()};
+    std::latch ready{50};
+    pid last = rt.spawn(holds, t);
+    for (int i = 0; i < 50; ++i) last = rt.spawn(sends_last_words, last, t, &ready);
+    ready.wait();
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+task<> linked_tree(self& me, int levels, token t, std::atomic<int>* made) {
+  ++*made;
+  if (levels > 0)
+    for (int i = 0; i < 3; ++i) me.spawn_link(linked_tree, levels - 1, t, made);
+  co_await me.receive<go>();
+}
+TEST(runtime_end, destroys_a_tree_of_links) {
+  const token t = std::make_shared<int>(1);
+  std::atomic<int> made{0};
+  {
+    runtime rt{quiet()};
+    rt.spawn(linked_tree, 5, t, &made);
+    while (made < 364) std::this_thread::yield();
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+TEST(runtime_end, destroys_processes_that_have_not_begun) {
+  const token t = std::make_shared<int>(1);
+  {
+    runtime rt{{.workers = 1, .level = log_level::off}};
+    for (int i = 0; i < 2000; ++i) rt.spawn(holds, t);
+  }
+  EXPECT_EQ(t.use_count(), 1);
+}
+
+struct counts_its_end {
+  counts_its_end(std::atomic<int>* n, std::latch* l) : ended{n} { l->count_down(); }
+  counts_its_end(const counts_its_end&) = delete;
+  counts_its_end& operator=(const counts_its_end&) = delete;
+  ~counts_its_end() { ++*ended; }
+  static void handle(go) {}
+  std::atomic<int>* ended;
+};
+TEST(runtime_end, destroys_objects) {
+  std::atomic<int> ended{0};
+  {
+    runtime rt{quiet()};
+    std::latch made{100};
+    for (int i = 0; i < 100; ++i) rt.spawn<counts_its_end>(&ended, &made);
+    made.wait();
+  }
+  EXPECT_EQ(ended, 100);
+}
+
+// ---- stuck ones
+
+struct recorder final : log_sink {
+  void write(const log_record& record) override {
+    const std::scoped_lock lock{mutex};
+    texts.emplace_back(record.text);
+  }
+  bool has(std::string_view part) {
+    const std::scoped_lock lock{mutex};
+    for (const std::string& text : texts)
+      if (text.find(part) != std::string::npos) return true;
+    return false;
+  }
+  std::mutex mutex;
+  std::vector<std::string> texts;
+};
+
+/// What the stuck thread needs after the runtime is gone lives for ever, as the runtime's own remains do.
+struct ghost_house {
+  std::latch inside{1};
+  std::atomic<bool> open{false};
+  std::atomic<bool> left{false};
+};
+task<> gets_stuck(self&, ghost_house* house) {
+  house->inside.count_down();
+  while (!house->open) std::this_thread::yield();
+  house->left = true;
+  co_return;
+}
+TEST(runtime_end, does_not_wait_for_ever_for_a_process_that_is_stuck_and_says_so) {
+  static ghost_house house;
+  const token t = std::make_shared<int>(1);
+  const auto log = std::make_shared<recorder>();
+  {
+    runtime rt{{.workers = 2, .stall_after = 10ms, .stop_within = 20ms, .level = log_level::error, .log = log}};
+    rt.spawn(gets_stuck, &house);
+    house.inside.wait();
+    for (int i = 0; i < 10; ++i) rt.spawn(holds, t);
+  }
+  EXPECT_TRUE(log->has("stuck"));
+  EXPECT_FALSE(house.left);
+  house.open = true;
+  while (!house.left) std::this_thread::yield();
+}
+
+// ---- beside it
+
+TEST(runtime_end, may_come_while_plain_threads_still_send) {
+  for (int round = 0; round < 20; ++round) {
+    const token t = std::make_shared<int>(1);
+    std::optional<runtime> rt{std::in_place, quiet()};
+    const pid p = rt->spawn(holds, t);
+    {
+      std::jthread sender{[&] {
+        for (int i = 0; i < 1000; ++i) rt->send(p, t);
+      }};
+      rt->kill(p);
+    }
+    rt.reset();
+    EXPECT_EQ(t.use_count(), 1);
+  }
+}
+
+task<> ends_the_hard_way(self& me, std::atomic<int>* count) {
+  ++*count;
+  co_await me.exit(exit_reason::error("over"));
+}
+TEST(runtime_end, right_behind_the_last_wait_is_safe) {
+  std::atomic<int> count{0};
+  for (int i = 0; i < 100; ++i) {
+    runtime rt{quiet()};
+    rt.wait(rt.spawn(ends_the_hard_way, &count));
+  }
+  EXPECT_EQ(count, 100);
+}
+
+}  // namespace

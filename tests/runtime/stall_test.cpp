@@ -1,0 +1,179 @@
+// Processes stuck in their own code: the others go on, it is reported, and it can be given up.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <coppice/runtime/runtime.hpp>
+
+namespace {
+
+using namespace coppice;
+using namespace std::chrono_literals;
+
+struct go {};
+struct echo {
+  using reply = int;
+  int n = 0;
+};
+struct parrot {
+  static int handle(echo m) { return m.n; }
+};
+
+runtime_options watchful(unsigned workers) {
+  return {.workers = workers, .stall_after = 20ms, .level = log_level::off};
+}
+
+/// Code that does not come back before the test lets it.
+class trap_door {
+ public:
+  trap_door() = default;
+  trap_door(const trap_door&) = delete;
+  trap_door& operator=(const trap_door&) = delete;
+  ~trap_door() { open(); }
+  void fall_in() {
+    inside_.count_down();
+    while (!open_) std::this_thread::yield();
+  }
+  void wait_until_inside() { inside_.wait(); }
+  void open() { open_ = true; }
+
+ private:
+  std::latch inside_{1};
+  std::atomic<bool> open_{false};
+};
+
+task<> gets_stuck(self& me, trap_door* where, std::latch* back) {
+  co_await me.receive<go>();
+  where->fall_in();
+  back->count_down();
+  co_await me.receive<go>();
+}
+task<> waits_for_stall(self& me, std::latch* ready, process_stalled* into) {
+  me.subscribe<process_stalled>();
+  ready->count_down();
+  *into = co_await me.receive<process_stalled>();
+}
+template <class E>
+task<> waits_for_down_or_exit(self& me, pid who, std::latch* ready, E* into) {
+  me.trap_exits();
+  if constexpr (std::is_same_v<E, down>) me.monitor(who);
+  if constexpr (std::is_same_v<E, exited>) me.link(who);
+  ready->count_down();
+  *into = co_await me.receive<E>();
+}
+
+TEST(stall, the_other_processes_of_the_only_worker_go_on) {
+  trap_door door;
+  std::latch back{1};
+  runtime rt{watchful(1)};
+  const ref<parrot> p = rt.spawn<parrot>();
+  const pid stuck = rt.spawn(gets_stuck, &door, &back);
+  rt.send(stuck, go{});
+  door.wait_until_inside();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  EXPECT_EQ(rt.counters().stalls, 1U);
+  door.open();
+}
+
+TEST(stall, is_published_with_pid_name_and_label) {
+  trap_door door;
+  std::latch back{1};
+  runtime rt{watchful(2)};
+  process_stalled seen;
+  std::latch ready{1};
+  const pid watcher = rt.spawn(waits_for_stall, &ready, &seen);
+  ready.wait();
+  const auto stuck = rt.spawn_with({.name = "hanger", .label = "hangs in a test"}, gets_stuck, &door, &back);
+  rt.send(*stuck, go{});
+  rt.wait(watcher);
+  EXPECT_EQ(seen.who, *stuck);
+  EXPECT_EQ(seen.name, "hanger");
+  EXPECT_EQ(seen.label, "hangs in a test");
+  EXPECT_GE(seen.lasting, 20ms);
+  door.open();
+}
+
+TEST(stall, a_process_that_comes_back_goes_on_as_if_nothing_had_been) {
+  trap_door door;
+  std::latch back{1};
+  runtime rt{watchful(1)};
+  const pid stuck = rt.spawn(gets_stuck, &door, &back);
+  rt.send(stuck, go{});
+  door.wait_until_inside();
+  while (rt.counters().stalls == 0) std::this_thread::yield();
+  rt.send(stuck, go{});
+  door.open();
+  back.wait();
+  rt.wait(stuck);
+  EXPECT_FALSE(rt.alive(stuck));
+}
+
+TEST(stall, all_workers_may_be_stuck_more_than_once) {
+  std::vector<trap_door> doors(5);
+  std::latch back{5};
+  runtime rt{watchful(2)};
+  const ref<parrot> p = rt.spawn<parrot>();
+  for (trap_door& door : doors) {
+    const pid stuck = rt.spawn(gets_stuck, &door, &back);
+    rt.send(stuck, go{});
+    door.wait_until_inside();
+    EXPECT_EQ(rt.call_within<echo>(forever, p, 1), 1);
+  }
+  for (trap_door& door : doors) door.open();
+  back.wait();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+}
+
+TEST(stall, what_a_stuck_process_signalled_before_is_run_elsewhere) {
+  trap_door door;
+  runtime rt{watchful(1)};
+  std::latch arrived{1};
+  const auto arrives = [](self& me, std::latch* l) -> task<> {
+    co_await me.receive<go>();
+    l->count_down();
+  };
+  const auto signals_and_sticks = [](self& me, pid other, trap_door* where) -> task<> {
+    me.send(other, go{});
+    where->fall_in();
+    co_return;
+  };
+  const pid other = rt.spawn(arrives, &arrived);
+  rt.spawn(signals_and_sticks, other, &door);
+  arrived.wait();
+  door.open();
+}
+
+TEST(stall, is_not_looked_for_when_the_limit_is_zero) {
+  trap_door door;
+  std::latch back{1};
+  runtime rt{{.workers = 2, .stall_after = 0ms, .level = log_level::off}};
+  const ref<parrot> p = rt.spawn<parrot>();
+  const pid stuck = rt.spawn(gets_stuck, &door, &back);
+  rt.send(stuck, go{});
+  door.wait_until_inside();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  EXPECT_EQ(rt.counters().stalls, 0U);
+  door.open();
+  back.wait();
+}
+
+TEST(stall, a_kill_takes_effect_when_the_code_comes_back) {
+  trap_door door;
+  std::latch back{1};
+  runtime rt{watchful(2)};
+  const pid stuck = rt.spawn(gets_stuck, &door, &back);
+  rt.send(stuck, go{});
+  door.wait_until_inside();
+  rt.kill(stuck);
+  EXPECT_TRUE(rt.alive(stuck));
+  door.open();
+  rt.wait(stuck);
+  EXPECT_TRUE(back.try_wait()) << "a kill does not reach into running code";
+}
+
+}  // namespace
