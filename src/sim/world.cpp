@@ -228,11 +228,13 @@ void world::deliver_due() {
   }
 }
 
-bool world::step() {
+bool world::step() { return step_before(time_point::max()); }
+
+bool world::step_before(time_point limit) {
   deliver_due();
   std::size_t choices = 0;
   for (const node& n : nodes_) choices += n.choices();
-  if (choices == 0) return advance_to_next();
+  if (choices == 0) return advance_to_next(limit);
   std::size_t pick = dice_.below(choices);
   for (node& n : nodes_) {
     const std::size_t mine = n.choices();
@@ -289,16 +291,16 @@ std::optional<time_point> world::next_event() {
     if (!n.up() || n.paused()) continue;
     for (const auto& s : n.stuck_) {
       earlier(s.until);
-      if (!s.reported && s.since + n.options_.stall_after >= now_) earlier(s.since + n.options_.stall_after);
+      if (!s.reported && s.since + n.options_.stall_after > now_) earlier(s.since + n.options_.stall_after);
     }
     earlier(n.runtime_->host().next_timer());
   }
   return first;
 }
 
-bool world::advance_to_next() {
+bool world::advance_to_next(time_point limit) {
   const auto next = next_event();
-  if (!next) return false;
+  if (!next || *next > limit) return false;
   now_ = std::max(now_ + std::chrono::nanoseconds{1}, *next);
   return true;
 }
@@ -319,11 +321,11 @@ void world::run_for(std::chrono::nanoseconds duration) {
 
 bool world::run_until(const std::function<bool()>& done, std::chrono::nanoseconds limit) {
   const time_point end = now_ + limit;
-  while (!done()) {
+  for (deliver_due(); !done(); deliver_due()) {
     const bool anything = std::ranges::any_of(nodes_, [](const node& n) { return n.choices() != 0; });
     const auto next = anything ? std::optional{now_} : next_event();
     if (!next || *next > end) return false;
-    step();
+    step_before(end);
   }
   return true;
 }

@@ -159,7 +159,8 @@ class world {
   void do_one_of(node& n, std::size_t pick);
   void run_process(node& n, std::size_t which);
   [[nodiscard]] std::optional<time_point> next_event();
-  bool advance_to_next();
+  bool step_before(time_point limit);
+  bool advance_to_next(time_point limit);
 
   std::uint64_t seed_;
   dice dice_;

@@ -44,6 +44,13 @@ struct link_step {
   pid by;
   kind what;
 };
+/// A link that holds for certain: the last step that made it, and the first since the last unlink, which perhaps made
+/// the last one a step for nothing.
+struct sure_link {
+  pid by;
+  place at;
+  place since;
+};
 
 /// One note on its way from one process to another.
 struct note_way {
@@ -129,8 +136,8 @@ class history {
   }
   /// Whether `p` could have had a link to `q` at that place.
   [[nodiscard]] bool possibly_linked(pid p, pid q, place at) const;
-  /// The last step that made a link for certain, as seen when all is quiet; none: it is gone, or nobody can say.
-  [[nodiscard]] std::optional<link_step> certain_link(pid a, pid b) const;
+  /// The link of the two as seen when all is quiet; none: it is gone, or nobody can say.
+  [[nodiscard]] std::optional<sure_link> certain_link(pid a, pid b) const;
   [[nodiscard]] bool certainly_not_linked(pid a, pid b) const;
 
  private:
@@ -293,8 +300,8 @@ inline bool history::possibly_linked(pid p, pid q, place at) const {
   return false;
 }
 
-inline std::optional<link_step> history::certain_link(pid a, pid b) const {
-  std::optional<link_step> last;
+inline std::optional<sure_link> history::certain_link(pid a, pid b) const {
+  std::optional<sure_link> last;
   std::set<pid> unlinkers;
   for (const link_step& s : steps_of(a, b)) {
     if (s.at > quiet) break;
@@ -305,7 +312,7 @@ inline std::optional<link_step> history::certain_link(pid a, pid b) const {
     }
     // An unlink of the other side may still be on its way, and then wins.
     const pid other = s.by == a ? b : a;
-    if (!unlinkers.contains(other)) last = s;
+    if (!unlinkers.contains(other)) last = sure_link{s.by, s.at, last ? last->since : s.at};
   }
   return last;
 }

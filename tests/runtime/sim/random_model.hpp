@@ -108,7 +108,12 @@ inline void check_signals_arrive(const history& h) {
     std::map<std::pair<pid, std::string>, std::size_t> sent;
     for (const place i : places) {
       const entry& e = h[i];
-      if (i > h.quiet || e.reason.what() == kind::normal) continue;
+      if (i > h.quiet) continue;
+      if (e.reason.what() == kind::normal) {
+        const bool trapped = h.life_of(to).traps_between(i, h.quiet);
+        h.expect(e.who != to || trapped, "a process survived its own normal signal", i, to);
+        continue;
+      }
       if (e.who && h.may_lose(e.who.node(), to.node(), i)) continue;
       h.expect(e.reason.what() != kind::kill, "a process survived a kill", i, to, e.who);
       ++sent[{e.who, e.reason.to_string()}];
@@ -229,7 +234,7 @@ inline void check_bereaved(const history& h, pid p, pid q) {
     times = static_cast<std::size_t>(
         std::ranges::count_if(found->second, [&](place i) { return h[i].flag && i > link->at; }));
   if (times != 0 || (!gone && !lost)) return;
-  if (!mine && h.may_lose(p.node(), q.node(), link->at)) return;  // perhaps the link never came
+  if (!mine && h.may_lose(p.node(), q.node(), link->since)) return;  // perhaps the link never came
   const bool silent = h.life_of(q).reason == exit_reason::normal();
   if (silent && !h.life_of(p).traps_at(h.life_of(q).end)) return mark("a normal end was ignored");
   h.expect(silent, "a link did not tell", h.quiet, p, q);

@@ -138,6 +138,9 @@ inline void check_unanswered_call(const history& h, const call_story& c, errc co
       mark("call: noproc");
       h.expect(l.end < c.over, "noproc from a process that lives", c.over, caller, callee);
       h.expect(c.taken == never, "noproc from a process that took the request", c.over, caller, callee);
+      // What waited in its queue when it ended goes down with it, and hears why.
+      h.expect(l.end < c.asked || caller.node() != callee.node(), "noproc from a process that had the request", c.over,
+               caller, callee);
       return;
     case errc::noconnection:
       mark("call: noconnection");
@@ -278,7 +281,7 @@ inline void check_quiet_links(const history& h, const std::map<pid, process_info
     if (!h.lives_when_quiet(a) || !h.lives_when_quiet(b)) continue;
     if (h.certainly_not_linked(a, b)) h.expect(!has(a, b), "a link that was removed", h.quiet, a, b);
     const auto link = h.certain_link(a, b);
-    if (link && !h.may_lose(a.node(), b.node(), link->at)) h.expect(has(a, b), "a link was lost", h.quiet, a, b);
+    if (link && !h.may_lose(a.node(), b.node(), link->since)) h.expect(has(a, b), "a link was lost", h.quiet, a, b);
   }
 }
 
