@@ -74,7 +74,8 @@ task<> worker(self& me, plan where, unsigned how) {
   (void)first;
   const result<int> second = co_await call<ask>(where.far, how + 1).within(how % 7 == 0 ? forever : 200ms);
   (void)second;
-  const auto got = co_await me.receive<exited, down, timeout>(how % 6 == 0 ? std::chrono::nanoseconds{48h} : 20ms);
+  const auto given = std::chrono::nanoseconds{48h};
+  const auto got = co_await me.receive<exited, down, timeout>(how % 6 == 0 ? given : 20ms);
   (void)got;
   if (how % 2 != 0) throw std::runtime_error{"worker " + std::to_string(how) + " has had enough"};
 }
