@@ -333,6 +333,7 @@ verdict kernel::handle_rare(slot& p, envelope& e, turn& t) {
   switch (e.what()) {
     case signal::start: return begin(p, static_cast<start_letter&>(e), t);
     case signal::exit: return handle_exit(p, e, t);
+    case signal::link_lost: return handle_link_lost(p, e, t);
     case signal::down: return take_down(p, e) ? offer_as_message(p, e, t) : dropped(e);
     case signal::timeout: return take_timeout(p, e) ? offer_as_message(p, e, t) : dropped(e);
     case signal::reply:
@@ -444,9 +445,9 @@ void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
   if (side == nullptr) return;
   // Nobody else changes the block while we own the process, and sending takes no lock of ours: no lock is needed to
   // read.
-  side->links.for_each([&](pid other, std::uint64_t unlinking) {
-    untie(other, {me, other, 0, tie::kind::link});
-    if (unlinking == 0) send_exit(other, {me, why, true});
+  side->links.for_each([&](pid other, const link_state& l) {
+    untie(other, {.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
+    if (l.unlinking == 0) send_exit(other, {me, why, true});
   });
   side->watchers.for_each([&](const watch& w, nothing) {
     untie(w.watcher, {.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
@@ -454,7 +455,7 @@ void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
   side->watchers.for_each(
       [&](const watch& w, nothing) { send(w.watcher, signal::down, make_letter<down>(plain<down>, w.ref, me, why)); });
   side->monitors.for_each([&](std::uint64_t ref, pid other) {
-    untie(other, {me, other, ref, tie::kind::monitor});
+    untie(other, {.local = me, .remote = other, .number = ref, .what = tie::kind::monitor});
     drop_watch(me, other, monitor_ref{ref});
   });
   side->timers.for_each([&](std::uint64_t ref, nothing) { disarm(timer_ref{ref}); });

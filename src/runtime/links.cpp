@@ -11,8 +11,6 @@
 namespace coppice::detail {
 
 namespace {
-constexpr std::uint64_t not_linked = ~std::uint64_t{0};
-
 bool is_linked_parent(const kernel& k, const slot& p, pid other) {
   return p.is(slot::parent_linked) && other.node() == k.node() && other.index() == p.parent_index &&
          other.serial() == p.parent_serial;
@@ -61,14 +59,20 @@ void kernel::link(slot& me, pid other) {
   const bool known_dead = !other || (other.node() == node_ && !alive(other));
   if (known_dead && !me.is(slot::traps_exits)) throw no_such_process{other};
   side_block& side = side_of(me);
-  if (std::uint64_t* unlinking = side.links.find(other)) {
-    if (*unlinking == 0) return;
-    *unlinking = 0;
+  const link_state fresh{.over = connection_to(other)};
+  const tie lost_with{.local = mine, .remote = other, .what = tie::kind::link, .over = fresh.over};
+  if (link_state* known = side.links.find(other)) {
+    if (known->unlinking == 0) return;
+    if (known->over != fresh.over) {
+      untie(other, {.local = mine, .remote = other, .what = tie::kind::link, .over = known->over});
+      if (fresh.over != 0) ties_->add(other.node(), lost_with);
+    }
+    *known = fresh;
   } else {
-    side.links.insert(other, 0);
-    tie_to(other, {.local = mine, .remote = other, .what = tie::kind::link});
+    side.links.insert(other, fresh);
+    if (fresh.over != 0) ties_->add(other.node(), lost_with);
   }
-  send_small(other, signal::link, link_signal{mine});
+  send_small(other, signal::link, link_signal{mine, fresh.over});
 }
 
 void kernel::unlink(slot& me, pid other) {
@@ -76,75 +80,62 @@ void kernel::unlink(slot& me, pid other) {
   const bool parent = is_linked_parent(*this, me, other);
   if (!parent && me.side == nullptr) return;
   side_block& side = side_of(me);
-  std::uint64_t number = 0;
-  {
-    if (parent) {
-      me.set(slot::parent_linked, false);
-      side.links.insert(other, number = ++side.unlinks);
-    } else {
-      std::uint64_t* unlinking = side.links.find(other);
-      if (unlinking == nullptr || *unlinking != 0) return;
-      *unlinking = number = ++side.unlinks;
-    }
+  if (parent) {
+    me.set(slot::parent_linked, false);
+    side.links.insert(other, {});
   }
-  send_small(other, signal::unlink, unlink_signal{mine, number});
+  link_state* known = side.links.find(other);
+  if (known == nullptr || known->unlinking != 0) return;
+  if (++side.unlinks == 0) ++side.unlinks;
+  known->unlinking = side.unlinks;
+  send_small(other, signal::unlink, unlink_signal{mine, known->unlinking});
 }
 
 namespace {
 
 bool is_linked(const kernel& k, const slot& p, pid other) {
   if (is_linked_parent(k, p, other)) return true;
-  side_block* side = p.side;
-  if (side == nullptr) return false;
-  const std::uint64_t* unlinking = side->links.find(other);
-  return unlinking != nullptr && *unlinking == 0;
-}
-
-/// Removes the link of `p` to `other`; the number of its unlink, 0 for a live link, or `not_linked`.
-std::uint64_t remove_link(kernel& k, slot& p, pid other) {
-  if (is_linked_parent(k, p, other)) {
-    p.set(slot::parent_linked, false);
-    return 0;
-  }
-  side_block* side = p.side;
-  if (side == nullptr) return not_linked;
-  const std::uint64_t* unlinking = side->links.find(other);
-  if (unlinking == nullptr) return not_linked;
-  const std::uint64_t was = *unlinking;
-  side->links.erase(other);
-  return was;
+  const link_state* known = p.side != nullptr ? p.side->links.find(other) : nullptr;
+  return known != nullptr && known->unlinking == 0;
 }
 
 }  // namespace
 
+/// Removes the link of `p` to `other`, or what an unlink has left of it; gives what it was.
+std::optional<link_state> kernel::remove_link(slot& p, pid other) {
+  if (is_linked_parent(*this, p, other)) {
+    p.set(slot::parent_linked, false);
+    return link_state{};
+  }
+  const link_state* known = p.side != nullptr ? p.side->links.find(other) : nullptr;
+  if (known == nullptr) return {};
+  const link_state was = *known;
+  p.side->links.erase(other);
+  untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was.over});
+  return was;
+}
+
 void kernel::apply(slot& p, const envelope& e) {
   switch (e.what()) {
     case signal::link: {
-      const pid from = static_cast<const letter<link_signal>&>(e).body.from;
-      if (is_linked_parent(*this, p, from)) return;
-      side_block& side = side_of(p);
+      const link_signal l = static_cast<const letter<link_signal>&>(e).body;
+      if (is_linked_parent(*this, p, l.from)) return;
       // Tied on arrival; once is enough.
-      if (!side.links.insert(from, 0)) untie(from, {.local = pid_of(p), .remote = from, .what = tie::kind::link});
+      if (!side_of(p).links.insert(l.from, {.over = l.over}))
+        untie(l.from, {.local = pid_of(p), .remote = l.from, .what = tie::kind::link, .over = l.over});
       return;
     }
     case signal::unlink: {
       // When both have unlinked, each waits for the other's word only; a link made in between is then part of neither.
       const auto u = static_cast<const letter<unlink_signal>&>(e).body;
-      if (is_linked(*this, p, u.from)) {
-        remove_link(*this, p, u.from);
-        untie(u.from, {.local = pid_of(p), .remote = u.from, .what = tie::kind::link});
-      }
+      if (is_linked(*this, p, u.from)) (void)remove_link(p, u.from);
       send_small(u.from, signal::unlink_ack, unlink_signal{pid_of(p), u.number});
       return;
     }
     case signal::unlink_ack: {
       const auto u = static_cast<const letter<unlink_signal>&>(e).body;
-      side_block* side = p.side;
-      if (side == nullptr) return;
-      const std::uint64_t* unlinking = side->links.find(u.from);
-      if (unlinking == nullptr || *unlinking != u.number) return;
-      side->links.erase(u.from);
-      untie(u.from, {.local = pid_of(p), .remote = u.from, .what = tie::kind::link});
+      const link_state* known = p.side != nullptr ? p.side->links.find(u.from) : nullptr;
+      if (known != nullptr && known->unlinking == u.number) (void)remove_link(p, u.from);
       return;
     }
     case signal::monitor: {
@@ -201,7 +192,7 @@ void kernel::drop_watch(pid watcher, pid target, monitor_ref ref) {
 
 void kernel::adopt(slot& me, pid child, bool linked, monitor_ref watched_as) {
   side_block& side = side_of(me);
-  if (linked) side.links.insert(child, 0);
+  if (linked) side.links.insert(child, {});
   if (watched_as) side.monitors.insert(watched_as.value(), child);
 }
 
@@ -253,12 +244,8 @@ exit_reason as_own_reason(const exited& x) {
 verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
   auto& x = static_cast<letter<exited>&>(e).body;
   if (x.linked) {
-    const std::uint64_t unlinking = remove_link(*this, p, x.from);
-    if (unlinking != not_linked) untie(x.from, {.local = pid_of(p), .remote = x.from, .what = tie::kind::link});
-    if (unlinking != 0) return dropped(e);
-    // The connection may be back, and the other side may never have noticed: then it hears of the broken link from us.
-    if (x.from.node() != node_ && x.reason.what() == exit_reason::kind::noconnection)
-      send_exit(x.from, {pid_of(p), exit_reason::noconnection(), true});
+    const auto was = remove_link(p, x.from);
+    if (!was || was->unlinking != 0) return dropped(e);
   }
   switch (fate_of(p, x, x.from == pid_of(p))) {
     case fate::ignores: return dropped(e);
@@ -268,6 +255,29 @@ verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
   t.ending = as_own_reason(x);
   (void)dropped(e);
   return verdict::ended;
+}
+
+void kernel::send_link_lost(pid to, pid other, connection lost) {
+  send(to, signal::link_lost, make_letter<link_signal>(plain<link_signal>, other, lost));
+  if (alive(to)) table_[to.index()].urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
+}
+
+verdict kernel::handle_link_lost(slot& p, envelope& e, turn& t) {
+  const link_signal l = static_cast<letter<link_signal>&>(e).body;
+  (void)dropped(e);
+  const link_state* known = p.side != nullptr ? p.side->links.find(l.from) : nullptr;
+  if (known == nullptr || known->over != l.over) return verdict::alive;  // it was made anew over another connection
+  if (remove_link(p, l.from)->unlinking != 0) return verdict::alive;
+  if (!p.is(slot::traps_exits)) {
+    t.ending = exit_reason::noconnection();
+    return verdict::ended;
+  }
+  envelope* news = make_letter<exited>(plain<exited>, l.from, exit_reason::noconnection(), true);
+  news->tag = envelope::tag_of(p.serial(), signal::message);
+  const verdict v = offer_as_message(p, *news, t);
+  if (v == verdict::kept) return verdict::alive;
+  release(news);
+  return v;
 }
 
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
@@ -283,6 +293,8 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
       case signal::unlink_ack:
       case signal::monitor:
       case signal::demonitor:
+        // No link ends a process that traps, and the news of a lost one waits for its turn: so do these behind it.
+        if (p.is(slot::traps_exits)) break;
         apply(p, *e);
         (void)dropped(*e);
         e->become(signal::done);
@@ -292,7 +304,17 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
         const auto& x = static_cast<letter<exited>&>(*e).body;
         if ((x.linked && !is_linked(*this, p, x.from)) || fate_of(p, x, x.from == pid_of(p)) != fate::dies) break;
         t.ending = as_own_reason(x);
-        if (x.linked) remove_link(*this, p, x.from);
+        if (x.linked) (void)remove_link(p, x.from);
+        (void)dropped(*e);
+        e->become(signal::done);
+        return true;
+      }
+      case signal::link_lost: {
+        const link_signal l = static_cast<letter<link_signal>&>(*e).body;
+        if (p.is(slot::traps_exits) || !is_linked(*this, p, l.from) || p.side->links.find(l.from)->over != l.over)
+          break;
+        t.ending = exit_reason::noconnection();
+        (void)remove_link(p, l.from);
         (void)dropped(*e);
         e->become(signal::done);
         return true;

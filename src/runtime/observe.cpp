@@ -42,8 +42,8 @@ process_info kernel::describe(slot& p, view from) {
   out.memory += p.side->bytes();
   out.monitors = static_cast<std::uint32_t>(p.side->monitors.size());
   out.monitored = static_cast<std::uint32_t>(p.side->watchers.size());
-  p.side->links.for_each([&](pid other, std::uint64_t unlinking) {
-    if (unlinking == 0) out.links.push_back(other);
+  p.side->links.for_each([&](pid other, const link_state& l) {
+    if (l.unlinking == 0) out.links.push_back(other);
   });
   return out;
 }

@@ -25,9 +25,13 @@ void kernel::send_elsewhere(pid to, envelope* e) {
     release(e);
     return;
   }
-  if (transport_ && transport_->reaches(to.node())) {
-    transport_->send(parcel{shared_from_this(), to, e});
-    return;
+  // A link goes over the connection it is tied to, or not at all.
+  const connection over =
+      e->what() == signal::link ? static_cast<letter<link_signal>*>(e)->body.over : connection_to(to);
+  if (over != 0) {
+    parcel out{shared_from_this(), to, e};
+    if (transport_->send(over, out)) return;
+    e = out.release();
   }
   bounce(to, *e, exit_reason::noconnection());
   release(e);
@@ -40,9 +44,12 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
       if (!e.type->is_request) note_dead_letter(to, e);
       break;
     case signal::link: {
-      const pid from = static_cast<letter<link_signal>&>(e).body.from;
-      untie(from, {.local = to, .remote = from, .what = tie::kind::link});
-      send_exit(from, {to, why, true});
+      const link_signal l = static_cast<letter<link_signal>&>(e).body;
+      untie(l.from, {.local = to, .remote = l.from, .what = tie::kind::link, .over = l.over});
+      if (why.what() == exit_reason::kind::noconnection)
+        send_link_lost(l.from, to, l.over);
+      else
+        send_exit(l.from, {to, why, true});
       break;
     }
     case signal::unlink: {
@@ -61,7 +68,7 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
   e.type->drop(*this, e, {loss::kind::unreachable, &why});
 }
 
-void kernel::deliver(parcel p) {
+void kernel::deliver(connection over, parcel p) {
   const pid to = p.to();
   envelope* e = p.release();
   if (to.node() != node_) {  // for an earlier incarnation
@@ -73,11 +80,13 @@ void kernel::deliver(parcel p) {
   // Tied on arrival: should the connection be lost before the process has got to this signal, the news of that comes
   // behind it in the same queue.
   if (s == signal::link) {
-    const pid from = static_cast<letter<link_signal>*>(e)->body.from;
-    tie_to(from, {.local = to, .remote = from, .what = tie::kind::link});
+    link_signal& l = static_cast<letter<link_signal>*>(e)->body;
+    l.over = over;
+    ties_->add(l.from.node(), {.local = to, .remote = l.from, .what = tie::kind::link, .over = over});
   } else if (s == signal::monitor) {
     const auto m = static_cast<letter<monitor_signal>*>(e)->body;
-    tie_to(m.from, {.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
+    ties_->add(m.from.node(),
+               {.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched, .over = over});
   }
   if (s == signal::exit) {
     send_exit(to, take_body<exited>(*e));
@@ -87,10 +96,10 @@ void kernel::deliver(parcel p) {
   send(to, s, e);
 }
 
-void kernel::node_lost(node_id node) {
-  for (const tie& t : ties_->take(node)) {
+void kernel::node_lost(node_id node, connection lost) {
+  for (const tie& t : ties_->take(node, lost)) {
     switch (t.what) {
-      case tie::kind::link: send_exit(t.local, {t.remote, exit_reason::noconnection(), true}); break;
+      case tie::kind::link: send_link_lost(t.local, t.remote, lost); break;
       case tie::kind::monitor:
         send(t.local, signal::down,
              make_letter<down>(plain<down>, monitor_ref{t.number}, t.remote, exit_reason::noconnection()));
@@ -107,8 +116,19 @@ void kernel::node_lost(node_id node) {
   events_->publish(coppice::node_down{node});
 }
 
-void kernel::tie_to(pid remote, const tie& t) {
-  if (remote.node() != node_) ties_->add(remote.node(), t);
+connection kernel::connection_to(pid remote) {
+  return transport_ && remote.node() != node_ ? transport_->connect(remote.node()) : 0;
+}
+
+void kernel::tie_to(pid remote, tie t) {
+  if (remote.node() == node_) return;
+  // Once it is tied, the connection must still be there: only then the loss of it is still to come.
+  for (;;) {
+    t.over = connection_to(remote);
+    ties_->add(remote.node(), t);
+    if (connection_to(remote) == t.over) return;
+    ties_->remove(remote.node(), t);
+  }
 }
 void kernel::untie(pid remote, const tie& t) {
   if (remote.node() != node_) ties_->remove(remote.node(), t);
@@ -116,7 +136,7 @@ void kernel::untie(pid remote, const tie& t) {
 
 void kernel::await_remote_reply(pid caller, std::uint64_t call, pid callee,
                                 void (*fail)(kernel&, pid, std::uint64_t, error)) {
-  ties_->add(callee.node(), {.local = caller, .remote = callee, .number = call, .what = tie::kind::call, .fail = fail});
+  tie_to(callee, {.local = caller, .remote = callee, .number = call, .what = tie::kind::call, .fail = fail});
 }
 void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
   ties_->remove(callee.node(), {.local = caller, .remote = callee, .number = call, .what = tie::kind::call});

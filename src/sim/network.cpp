@@ -6,8 +6,8 @@ namespace coppice::sim {
 class node_transport final : public transport {
  public:
   node_transport(network& net, node_id from) : net_{net}, from_{from} {}
-  bool reaches(node_id to) override { return net_.reaches(from_, to); }
-  void send(parcel p) override { net_.send(from_, std::move(p)); }
+  connection connect(node_id to) override { return net_.connect(from_, to); }
+  bool send(connection over, parcel& p) override { return net_.send(from_, over, p); }
 
  private:
   network& net_;
@@ -18,24 +18,24 @@ std::shared_ptr<transport> network::attach(node_id from) { return std::make_shar
 
 // ---- sending
 
-bool network::reaches(node_id from, node_id to) {
-  if (endpoints_[{from, to}].up) return true;
+connection network::connect(node_id from, node_id to) {
+  endpoint& mine = endpoints_[{from, to}];
+  if (mine.up) return mine.generation;
   const node* peer = world_.find(to);
-  return peer != nullptr && peer->up() && open(from, to) && open(to, from);
+  if (peer == nullptr || !peer->up() || !open(from, to) || !open(to, from)) return 0;
+  // Join the connection that the other side has just made, or make a new one.
+  const endpoint& theirs = endpoints_[{to, from}];
+  const bool join = theirs.up && theirs.generation > mine.generation;
+  mine = {.up = true, .generation = join ? theirs.generation : ++generations_[std::minmax(from, to)]};
+  return mine.generation;
 }
 
-std::uint64_t network::new_generation(node_id a, node_id b) { return ++generations_[std::minmax(a, b)]; }
-
-void network::send(node_id from, parcel p) {
+bool network::send(node_id from, connection over, parcel& p) {
   const node_id to = p.to().node();
   endpoint& mine = endpoints_[{from, to}];
-  if (!mine.up) {
-    // Join the connection that the other side has just made, or make a new one.
-    const endpoint& theirs = endpoints_[{to, from}];
-    const bool join = theirs.up && theirs.generation > mine.generation;
-    mine = {.up = true, .generation = join ? theirs.generation : new_generation(from, to)};
-  }
-  transmit({from, to, mine.generation, ++mine.sent, std::make_shared<parcel>(std::move(p))});
+  if (!mine.up || mine.generation != over) return false;
+  transmit({from, to, over, ++mine.sent, std::make_shared<parcel>(std::move(p))});
+  return true;
 }
 
 void network::transmit(packet p) {
@@ -80,7 +80,12 @@ void network::arrive(packet p) {
   }
   endpoint& here = endpoints_[{p.to, p.from}];
   if (p.number == 0) {
-    if (here.up && here.generation == p.generation) tear_down(p.to, p.from);
+    if (p.generation > here.generation) {  // it has overtaken what came before it over that connection
+      if (here.up) tear_down(p.to, p.from);
+      here = {.generation = p.generation};
+    } else if (here.up && here.generation == p.generation) {
+      tear_down(p.to, p.from);
+    }
     return;
   }
   if (p.generation < here.generation || (!here.up && p.generation == here.generation)) {
@@ -103,7 +108,7 @@ void network::accept(endpoint& here, const packet& p) {
     here.early.erase(here.early.begin());
     ++here.expected;
     world_.note("arrive", p.from.value(), p.to.value(), p.number);
-    world_.find(p.to)->rt().deliver(std::move(*content));
+    world_.find(p.to)->rt().deliver(p.generation, std::move(*content));
   }
 }
 
@@ -172,7 +177,7 @@ void network::tear_down(node_id by, node_id of) {
   node* n = world_.find(by);
   if (n == nullptr || !n->up()) return;
   transmit({by, of, e.generation, 0, nullptr});
-  n->rt().node_lost(of);
+  n->rt().node_lost(of, e.generation);
 }
 
 // ---- time

@@ -34,15 +34,22 @@ class parcel {
   detail::envelope* signal_;
 };
 
-/// What a transport promises: signals from one process to another arrive in the order sent and at most once; when it
-/// can promise that no longer, it tells the runtime `node_lost` and delivers nothing of that connection afterwards.
-/// Thread safety: `send` is called from any thread and must not block.
+/// One connection with another node, from its beginning to its loss, as this side numbers it. Numbers grow; 0 is none.
+using connection = std::uint32_t;
+
+/// What a transport promises: over one connection, signals from one process to another arrive in the order sent and at
+/// most once. When it can promise that no longer, both sides are told `node_lost`, once, and nothing is delivered over
+/// that connection afterwards. What comes over the next connection comes after that. `connect` does not name a
+/// connection whose loss was told.
+/// Thread safety: called from any thread, and must not block.
 class transport {
  public:
   virtual ~transport() = default;
-  /// Whether a parcel to `node` has a chance. When it has none, links, monitors and calls are answered at once.
-  [[nodiscard]] virtual bool reaches(node_id node) = 0;
-  virtual void send(parcel p) = 0;
+  /// The connection that a signal to `node` takes now, made if need be. 0: there is none, and links, monitors and calls
+  /// are answered at once.
+  [[nodiscard]] virtual connection connect(node_id node) = 0;
+  /// Takes the parcel. False, and the parcel untouched: that connection is over.
+  [[nodiscard]] virtual bool send(connection over, parcel& p) = 0;
 };
 
 }  // namespace coppice

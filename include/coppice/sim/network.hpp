@@ -53,26 +53,26 @@ class network {
   friend class node_transport;
   struct packet {
     node_id from, to;
-    std::uint64_t generation;
+    connection generation;
     std::uint64_t number;  // 0: a refusal
     std::shared_ptr<parcel> content;
     unsigned tries = 0;
   };
   struct suspicion {
     node_id by, of;
-    std::uint64_t generation;
+    connection generation;
   };
   /// One side's view of a connection.
   struct endpoint {
     bool up = false;
-    std::uint64_t generation = 0;
+    connection generation = 0;
     std::uint64_t sent = 0;
     std::uint64_t expected = 1;
     std::map<std::uint64_t, std::shared_ptr<parcel>> early{};
   };
 
-  [[nodiscard]] bool reaches(node_id from, node_id to);
-  void send(node_id from, parcel p);
+  [[nodiscard]] connection connect(node_id from, node_id to);
+  [[nodiscard]] bool send(node_id from, connection over, parcel& p);
   void transmit(packet p);
   void send_waiting();
   void arrive(packet p);
@@ -80,13 +80,12 @@ class network {
   void suspect(node_id by, node_id of);
   void check(const suspicion& s);
   void tear_down(node_id by, node_id of);
-  [[nodiscard]] std::uint64_t new_generation(node_id a, node_id b);
   [[nodiscard]] bool hears(node_id by, node_id of);
 
   world& world_;
   std::set<std::pair<node_id, node_id>> cut_;
   std::map<std::pair<node_id, node_id>, endpoint> endpoints_;
-  std::map<std::pair<node_id, node_id>, std::uint64_t> generations_;
+  std::map<std::pair<node_id, node_id>, connection> generations_;
   std::multimap<time_point, packet> packets_;
   std::multimap<time_point, suspicion> suspicions_;
   std::vector<packet> waiting_;  // refusals that can't get through until it heals

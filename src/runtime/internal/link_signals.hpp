@@ -1,15 +1,16 @@
 #pragma once
 /// The payloads of the signals that keep links and monitors.
-#include <coppice/runtime/detail/envelope.hpp>
+#include <coppice/runtime/transport.hpp>
 
 namespace coppice::detail {
 
-struct link_signal {
+struct link_signal {  // and the loss of the link
   pid from;
+  connection over = 0;  // as the side knows it that has the signal; 0: within the node
 };
 struct unlink_signal {  // and its confirmation
   pid from;
-  std::uint64_t number;
+  std::uint32_t number;
 };
 struct monitor_signal {  // and the demonitor
   pid from;

@@ -14,12 +14,17 @@ struct tie {
   pid remote;
   std::uint64_t number = 0;  // of the monitor or the call
   kind what = kind::link;
+  connection over = 0;                                         // what it is lost with
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;  // answers the call
   friend auto operator<=>(const tie& a, const tie& b) noexcept {
     if (const auto c = a.local <=> b.local; c != 0) return c;
     if (const auto c = a.remote <=> b.remote; c != 0) return c;
     if (const auto c = a.what <=> b.what; c != 0) return c;
-    return a.number <=> b.number;
+    if (const auto c = a.number <=> b.number; c != 0) return c;
+    return a.over <=> b.over;
+  }
+  [[nodiscard]] bool same_but_connection(const tie& o) const noexcept {
+    return local == o.local && remote == o.remote && what == o.what && number == o.number;
   }
 };
 
@@ -29,23 +34,29 @@ class remote_ties {
     const std::scoped_lock lock{mutex_};
     ++by_node_[node][t];
   }
+  /// Without a connection named, over whichever it is.
   void remove(node_id node, const tie& t) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_node_.find(node);
     if (found == by_node_.end()) return;
-    const auto tied = found->second.find(t);
-    if (tied == found->second.end()) return;
+    const auto tied = found->second.lower_bound(t);
+    if (tied == found->second.end() || !tied->first.same_but_connection(t)) return;
+    if (t.over != 0 && tied->first.over != t.over) return;
     if (--tied->second == 0) found->second.erase(tied);
     if (found->second.empty()) by_node_.erase(found);
   }
-  /// All of them, in a fixed order; the node has none afterwards.
-  [[nodiscard]] std::vector<tie> take(node_id node) {
+  /// All that are lost with a connection, in a fixed order.
+  [[nodiscard]] std::vector<tie> take(node_id node, connection lost) {
     const std::scoped_lock lock{mutex_};
     std::vector<tie> all;
     const auto found = by_node_.find(node);
     if (found == by_node_.end()) return all;
-    for (const auto& [t, times] : found->second) all.push_back(t);
-    by_node_.erase(found);
+    std::erase_if(found->second, [&](const auto& entry) {
+      if (entry.first.over != lost) return false;
+      all.push_back(entry.first);
+      return true;
+    });
+    if (found->second.empty()) by_node_.erase(found);
     return all;
   }
 

@@ -23,14 +23,19 @@ struct watch_hash {
   std::uint64_t operator()(const watch& w) const noexcept { return mix(w.ref.value() ^ pid_hash{}(w.watcher)); }
 };
 
+struct link_state {
+  std::uint32_t unlinking = 0;  // the number of an unlink not confirmed yet; 0: the link holds
+  connection over = 0;          // what it is lost with; 0: within the node
+};
+
 struct side_block {
-  flat_map<pid, std::uint64_t, pid_hash> links;  // the value: 0, or the number of an unlink not confirmed yet
+  flat_map<pid, link_state, pid_hash> links;
   flat_map<std::uint64_t, pid, number_hash> monitors;
   flat_map<watch, nothing, watch_hash> watchers;
   flat_map<std::uint64_t, nothing, number_hash> timers;  // started and neither received nor cancelled
   std::vector<std::weak_ptr<pending_reply>> replies;
   std::uint64_t refs = 0;
-  std::uint64_t unlinks = 0;
+  std::uint32_t unlinks = 0;
 
   static void* operator new(std::size_t n) { return allocate(n); }
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }

@@ -75,12 +75,7 @@ constexpr std::array expected_marks{
     "timer: cancelled too late",
 };
 
-// Defects that are known and not mended yet: links between nodes over a connection that breaks again and again. Each is
-// replayed with COPPICE_SEED once it is taken off this list.
-constexpr std::array<std::uint64_t, 5> open_seeds = {4088, 4498, 4963, 6257, 6865};
-
 void property(sim::world& w) {
-  if (std::ranges::find(open_seeds, w.seed()) != open_seeds.end()) return;
   ++seeds_run;
   run one{w};
   one.play();

@@ -30,6 +30,7 @@ enum class signal : std::uint16_t {
   link,
   unlink,
   unlink_ack,
+  link_lost,  // with the connection
   monitor,
   demonitor,
   down,       // somebody we monitor has ended

@@ -25,6 +25,7 @@ class names;
 class timers;
 class remote_ties;
 struct tie;
+struct link_state;
 class event_stream;
 
 /// An answer that was not given when the request was handled, and that anybody may give until the callee ends.
@@ -162,8 +163,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
   // -- remote
   void set_transport(std::shared_ptr<transport> t);
-  void deliver(parcel p);
-  void node_lost(node_id node);
+  void deliver(connection over, parcel p);
+  void node_lost(node_id node, connection lost);
 
   // -- observation
   [[nodiscard]] std::vector<process_info> snapshot();
@@ -225,8 +226,12 @@ class kernel : public std::enable_shared_from_this<kernel> {
   template <class Signal>
   void send_small(pid to, signal s, Signal body);
   void drop_watch(pid watcher, pid target, monitor_ref ref);
-  void tie_to(pid remote, const tie& t);
+  void tie_to(pid remote, tie t);
   void untie(pid remote, const tie& t);
+  [[nodiscard]] connection connection_to(pid remote);
+  [[nodiscard]] std::optional<link_state> remove_link(slot& p, pid other);
+  void send_link_lost(pid to, pid other, connection lost);
+  [[nodiscard]] verdict handle_link_lost(slot& p, envelope& e, turn& t);
   [[nodiscard]] side_block& side_of(slot& p);
   void free_side(slot& p) noexcept;
   [[nodiscard]] std::uint32_t take_slot();
