@@ -145,7 +145,7 @@ bool kernel::stop() {
   stopping_ = true;
   const time_point deadline = now() + options_.stop_within;
   std::atomic<std::uint32_t> never{0};
-  for (;;) {
+  for (std::chrono::milliseconds pause{1};; pause = std::min(pause * 2, std::chrono::milliseconds{32})) {
     std::uint32_t alive = 0;
     const std::uint32_t used = std::min(slots_used_.load(), table_size_);
     for (std::uint32_t i = 1; i < used; ++i) {
@@ -154,7 +154,7 @@ bool kernel::stop() {
       send_exit(pid_of(table_[i]), {.from = pid{}, .reason = exit_reason::kill()});
     }
     if (alive == 0 || now() >= deadline) break;
-    env_->threads()->wait(never, 0, now() + std::chrono::milliseconds{1});
+    env_->threads()->wait(never, 0, std::min(deadline, now() + pause));
   }
   return scheduler_->stop();
 }

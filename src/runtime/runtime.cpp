@@ -8,6 +8,16 @@ runtime::runtime(runtime_options options) : runtime{real_environment(), std::mov
 runtime::runtime(std::shared_ptr<environment> env, runtime_options options)
     : kernel_{std::make_shared<detail::kernel>(std::move(env), std::move(options))} {}
 
+namespace {
+/// Never freed, not even when the program ends: threads that are stuck still use it.
+void leave_behind(std::shared_ptr<detail::kernel> k) {
+  static auto* const mutex = new std::mutex;
+  static auto* const remains = new std::vector<std::shared_ptr<detail::kernel>>;
+  const std::scoped_lock lock{*mutex};
+  remains->push_back(std::move(k));
+}
+}  // namespace
+
 runtime::~runtime() {
   if (kernel_->env().threads() == nullptr || kernel_->stop()) {
     kernel_->crash();
@@ -15,7 +25,7 @@ runtime::~runtime() {
   }
   kernel_->log(log_level::error,
                "the runtime ends while processes are stuck in their code; their threads are left behind");
-  new std::shared_ptr<detail::kernel>{kernel_};  // on purpose never freed: those threads still use it
+  leave_behind(kernel_);
 }
 
 void runtime::must_be_outside() {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <latch>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -197,7 +198,8 @@ task<> gets_stuck(self&, ghost_house* house) {
   co_return;
 }
 TEST(runtime_end, does_not_wait_for_ever_for_a_process_that_is_stuck_and_says_so) {
-  static ghost_house house;
+  static std::list<ghost_house> houses;
+  ghost_house& house = houses.emplace_back();
   const token t = std::make_shared<int>(1);
   const auto log = std::make_shared<recorder>();
   {
