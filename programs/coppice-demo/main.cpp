@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -136,7 +137,8 @@ task<> narrator(self& me, coppice::runtime* rt, settings s) {
   }
 }
 
-settings read_arguments(int argc, char** argv) {
+/// Nothing, and a line on stderr: they make no sense.
+std::optional<settings> read_arguments(int argc, char** argv) {
   settings s;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -148,12 +150,12 @@ settings read_arguments(int argc, char** argv) {
     } else {
       std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N] [--trees N]\n",
                    argv[i]);
-      std::exit(2);
+      return std::nullopt;
     }
   }
   if (s.seconds < 1 || s.trees < 1) {
     std::fputs("coppice-demo: --seconds and --trees take whole numbers from 1\n", stderr);
-    std::exit(2);
+    return std::nullopt;
   }
   return s;
 }
@@ -161,7 +163,9 @@ settings read_arguments(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const settings s = read_arguments(argc, argv);
+  const std::optional<settings> given = read_arguments(argc, argv);
+  if (!given) return 2;
+  const settings s = *given;
   coppice::runtime rt{{.level = coppice::log_level::off}};
   std::printf("Coppice: %d processes under a gardener, %d visitors, crashes injected.\n", s.trees, s.visitors);
   const pid keeper = rt.spawn(gardener, s.trees);

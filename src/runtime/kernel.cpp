@@ -405,7 +405,7 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
 
 // ---- the end
 
-void kernel::finish(slot& p, exit_reason why, body* to_destroy, envelope* rest) {
+void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest) {
   const pid me = pid_of(p);
   const bool parent_linked = p.is(slot::parent_linked);
   const pid parent = pid::from_parts(node_, p.parent_index, p.parent_serial);

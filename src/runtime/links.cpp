@@ -20,7 +20,7 @@ bool is_linked_parent(const kernel& k, const slot& p, pid other) {
 /// Sends a signal that is no message. When the receiver is idle there is nothing that this signal could overtake, so
 /// the sender takes the process over for a moment and applies it: no allocation, and nobody is scheduled for it.
 template <class Signal>
-void kernel::send_small(pid to, signal s, Signal content) {
+[[gnu::always_inline]] inline void kernel::send_small(pid to, signal s, Signal content) {
   flush_burst();
   letter<Signal> mine{&plain<Signal>, content};
   mine.tag = envelope::tag_of(to.serial(), s);

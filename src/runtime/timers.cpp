@@ -14,15 +14,14 @@ using std::chrono::milliseconds;
 
 wheel::armed wheel::arm(tick due, time_point exact, pid to, envelope* e) {
   if (lists_.empty()) lists_.resize(std::size_t{levels} * width, none);
-  std::uint32_t index = none;
-  if (free_.empty()) {
-    index = static_cast<std::uint32_t>(entries_.size());
-    entries_.emplace_back();
+  std::uint32_t index = free_;
+  if (index != none) {
+    free_ = entry_at(index).after;
   } else {
-    index = free_.back();
-    free_.pop_back();
+    if (places_ / chunk == chunks_.size()) chunks_.push_back(std::make_unique<entry[]>(chunk));
+    index = places_++;
   }
-  entry& t = entries_[index];
+  entry& t = entry_at(index);
   t.due = std::max(due, now_ + 1);
   t.exact = exact;
   t.to = to;
@@ -35,7 +34,7 @@ wheel::armed wheel::arm(tick due, time_point exact, pid to, envelope* e) {
 }
 
 void wheel::insert(std::uint32_t index) {
-  entry& t = entries_[index];
+  entry& t = entry_at(index);
   const tick due = std::min(t.due, now_ + horizon);
   // The level is the highest digit in which the due time differs from now, so that a place holds one round only.
   const tick differs = due ^ now_;
@@ -45,29 +44,29 @@ void wheel::insert(std::uint32_t index) {
   t.list = static_cast<std::uint16_t>(level * width + at);
   t.before = none;
   t.after = std::exchange(lists_[t.list], index);
-  if (t.after != none) entries_[t.after].before = index;
+  if (t.after != none) entry_at(t.after).before = index;
   used_[level][at / 64] |= std::uint64_t{1} << (at % 64);
 }
 
 void wheel::remove(std::uint32_t index) {
-  entry& t = entries_[index];
-  (t.before != none ? entries_[t.before].after : lists_[t.list]) = t.after;
-  if (t.after != none) entries_[t.after].before = t.before;
+  entry& t = entry_at(index);
+  (t.before != none ? entry_at(t.before).after : lists_[t.list]) = t.after;
+  if (t.after != none) entry_at(t.after).before = t.before;
   if (lists_[t.list] == none) used_[t.list / width][(t.list % width) / 64] &= ~(std::uint64_t{1} << (t.list % 64));
 }
 
 void wheel::free(std::uint32_t index) {
-  entry& t = entries_[index];
+  entry& t = entry_at(index);
   t.pending = false;
   t.letter = nullptr;
   // A place that has used up its generations is not used again, so that no old ref ever meets a new timer.
-  if (++t.generation < (1U << 24U) - 1) free_.push_back(index);
+  if (++t.generation < (1U << 24U) - 1) t.after = std::exchange(free_, index);
   --size_;
 }
 
 envelope* wheel::disarm(std::uint32_t index, std::uint32_t generation) {
-  if (index >= entries_.size()) return nullptr;
-  entry& t = entries_[index];
+  if (index >= places_) return nullptr;
+  entry& t = entry_at(index);
   if (!t.pending || t.generation != generation) return nullptr;
   remove(index);
   envelope* e = t.letter;
@@ -76,8 +75,8 @@ envelope* wheel::disarm(std::uint32_t index, std::uint32_t generation) {
 }
 
 std::optional<time_point> wheel::due_of(std::uint32_t index, std::uint32_t generation) {
-  if (index >= entries_.size()) return std::nullopt;
-  const entry& t = entries_[index];
+  if (index >= places_) return std::nullopt;
+  const entry& t = entry_at(index);
   if (!t.pending || t.generation != generation) return std::nullopt;
   return t.exact;
 }
@@ -87,7 +86,7 @@ void wheel::cascade(unsigned level) {
   std::uint32_t at = std::exchange(lists_[list], none);
   used_[level][(list % width) / 64] &= ~(std::uint64_t{1} << (list % 64));
   while (at != none) {
-    const std::uint32_t after = entries_[at].after;
+    const std::uint32_t after = entry_at(at).after;
     insert(at);
     at = after;
   }
@@ -96,10 +95,10 @@ void wheel::cascade(unsigned level) {
 void wheel::fire(std::uint32_t first, kernel& k) {
   // Those of one tick fire in the order they were armed, however they came into this list.
   due_.clear();
-  for (std::uint32_t at = first; at != none; at = entries_[at].after) due_.push_back(at);
-  std::ranges::sort(due_, {}, [this](std::uint32_t at) { return entries_[at].sequence; });
+  for (std::uint32_t at = first; at != none; at = entry_at(at).after) due_.push_back(at);
+  std::ranges::sort(due_, {}, [this](std::uint32_t at) { return entry_at(at).sequence; });
   for (const std::uint32_t at : due_) {
-    entry& t = entries_[at];
+    entry& t = entry_at(at);
     if (t.due > now_) {
       insert(at);  // it was beyond the horizon
       continue;
@@ -148,9 +147,9 @@ std::optional<wheel::tick> wheel::next() const {
 }
 
 void wheel::drop_all(kernel& k) {
-  for (std::uint32_t i = 1; i < entries_.size(); ++i) {
-    if (!entries_[i].pending) continue;
-    discard(k, disarm(i, entries_[i].generation));
+  for (std::uint32_t i = 1; i < places_; ++i) {
+    if (!entry_at(i).pending) continue;
+    discard(k, disarm(i, entry_at(i).generation));
   }
 }
 

@@ -71,7 +71,7 @@ template <class... Args>
 object_body<T>::object_body(Args&&... args) : body{&object_type<T>}, object(std::forward<Args>(args)...) {}
 
 template <class T, class M>
-decltype(auto) handle_one(T& object, turn& t, M&& m) {
+decltype(auto) handle_one(T& object, turn& t, M& m) {
   if constexpr (requires { object.handle(std::move(m)); }) {
     return object.handle(std::move(m));
   } else {
@@ -86,7 +86,7 @@ void deliver_cast(body& b, turn& t, envelope& e) {
     M& message;
     ~cleaning() { std::destroy_at(&message); }
   } content{static_cast<letter<M>&>(e).body};
-  handle_one(static_cast<object_body<T>&>(b).object, t, std::move(content.message));
+  handle_one(static_cast<object_body<T>&>(b).object, t, content.message);
 }
 
 template <class T, class M>
@@ -124,11 +124,11 @@ void deliver_call(body& b, turn& t, envelope& e) {
     } guard{static_cast<letter<request_body<M>>&>(e).body, t};
     auto& [caller, call, message] = guard.body;
     if constexpr (std::is_void_v<R>) {
-      handle_one(object, t, std::move(message));
+      handle_one(object, t, message);
       guard.answered = true;
       answer<R>(*t.k, caller, call, {});
     } else {
-      result<R> value{std::in_place, handle_one(object, t, std::move(message))};
+      result<R> value{std::in_place, handle_one(object, t, message)};
       guard.answered = true;
       answer<R>(*t.k, caller, call, std::move(value));
     }

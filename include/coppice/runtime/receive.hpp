@@ -135,7 +135,7 @@ class [[nodiscard]] blocking_call : waiter {
   static constexpr bool gives_value = !std::is_void_v<result_type>;
   using stored = std::conditional_t<gives_value, std::optional<std::conditional_t<gives_value, result_type, int>>, int>;
 
-  blocking_call(F f, Args... args)
+  explicit blocking_call(F f, Args... args)
       : waiter{&how}, job_{std::make_unique<job>(std::move(f), std::tuple<Args...>(std::move(args)...))} {}
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }

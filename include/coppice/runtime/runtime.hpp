@@ -45,14 +45,14 @@ class runtime {
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
   result<pid> spawn_with(spawn_options options, F body, Args&&... args) {
-    return detail::spawn_coroutine(*kernel_, {.name = std::move(options.name), .label = std::move(options.label)},
-                                   std::move(body), std::forward<Args>(args)...);
+    return detail::spawn_coroutine(*kernel_, detail::birth_with(std::move(options), pid{}), std::move(body),
+                                   std::forward<Args>(args)...);
   }
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
   result<ref<T>> spawn_with(spawn_options options, Args&&... args) {
-    auto started = detail::spawn_object<T>(
-        *kernel_, {.name = std::move(options.name), .label = std::move(options.label)}, std::forward<Args>(args)...);
+    auto started =
+        detail::spawn_object<T>(*kernel_, detail::birth_with(std::move(options), pid{}), std::forward<Args>(args)...);
     if (!started) return std::unexpected{std::move(started.error())};
     return ref<T>{*started};
   }

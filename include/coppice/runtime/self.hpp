@@ -6,6 +6,7 @@
 
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/runtime/no_such_process.hpp>
 #include <coppice/runtime/signals.hpp>
 #include <coppice/runtime/spawn_options.hpp>
 #include <coppice/runtime/task.hpp>

@@ -94,6 +94,14 @@ template <class T, class... Args>
   }
 }
 
+/// Without a parent there is nobody to be linked to.
+inline birth birth_with(spawn_options options, pid parent) {
+  return {.parent = parent,
+          .linked = options.link && parent,
+          .name = std::move(options.name),
+          .label = std::move(options.label)};
+}
+
 inline pid or_throw(result<pid> started) {
   if (!started) throw spawn_failed{std::move(started.error())};
   return *started;
@@ -145,23 +153,21 @@ ref<T> self::spawn_link(Args&&... args) {
 template <class F, class... Args>
   requires detail::body_function<F, Args...>
 result<pid> self::spawn_with(spawn_options options, F body, Args&&... args) {
-  auto started = detail::spawn_coroutine(
-      *kernel_,
-      {.parent = id(), .linked = options.link, .name = std::move(options.name), .label = std::move(options.label)},
-      std::move(body), std::forward<Args>(args)...);
-  if (started && options.link) adopt(*started, true, {});
+  const bool link = options.link;
+  auto started = detail::spawn_coroutine(*kernel_, detail::birth_with(std::move(options), id()), std::move(body),
+                                         std::forward<Args>(args)...);
+  if (started && link) adopt(*started, true, {});
   return started;
 }
 
 template <class T, class... Args>
   requires detail::object_from<T, Args...>
 result<ref<T>> self::spawn_with(spawn_options options, Args&&... args) {
-  auto started = detail::spawn_object<T>(
-      *kernel_,
-      {.parent = id(), .linked = options.link, .name = std::move(options.name), .label = std::move(options.label)},
-      std::forward<Args>(args)...);
+  const bool link = options.link;
+  auto started =
+      detail::spawn_object<T>(*kernel_, detail::birth_with(std::move(options), id()), std::forward<Args>(args)...);
   if (!started) return std::unexpected{std::move(started.error())};
-  if (options.link) adopt(*started, true, {});
+  if (link) adopt(*started, true, {});
   return ref<T>{*started};
 }
 

@@ -78,8 +78,8 @@ class node {
   friend class node_environment;
   friend class node_scheduler;
   struct stuck {
-    detail::slot* process;
-    std::uint32_t serial;  // the next process in its slot is not stuck
+    detail::slot* process = nullptr;
+    std::uint32_t serial = 0;  // the next process in its slot is not stuck
     time_point until;
     time_point since;
     bool reported = false;

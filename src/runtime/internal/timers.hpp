@@ -63,6 +63,7 @@ class wheel {
   void free(std::uint32_t index);
   void cascade(unsigned level);
   void fire(std::uint32_t first, kernel& k);
+  [[nodiscard]] entry& entry_at(std::uint32_t index) noexcept { return chunks_[index / chunk][index % chunk]; }
   [[nodiscard]] static unsigned place(tick t, unsigned level) noexcept {
     return static_cast<unsigned>(t >> (bits * level)) & (width - 1);
   }
@@ -71,9 +72,11 @@ class wheel {
   std::size_t size_ = 0;
   std::vector<std::uint32_t> lists_;  // the first entry of each place of each level; made on first use
   std::array<std::array<std::uint64_t, width / 64>, levels> used_{};
-  std::deque<entry> entries_{1};
-  std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> due_;  // of the tick that fires
+  static constexpr std::uint32_t chunk = 1024;
+  std::vector<std::unique_ptr<entry[]>> chunks_;  // entries stay where they are, and many lie side by side
+  std::uint32_t places_ = 1;                      // how many entries there are
+  std::uint32_t free_ = none;                     // the first of those not in use; `after` leads on
+  std::vector<std::uint32_t> due_;                // of the tick that fires
   std::uint64_t armed_ = 0;
 };
 

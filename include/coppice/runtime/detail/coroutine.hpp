@@ -17,7 +17,7 @@ struct waiter;
 /// A kind of wait.
 struct wait_type {
   /// True: the envelope was for this wait, and its payload was taken out.
-  bool (*take)(waiter&, coroutine&, envelope&);
+  bool (*take)(waiter&, coroutine&, envelope&) = nullptr;
   void (*expire)(waiter&) = nullptr;  ///< the time is over; null: it can't be
 };
 /// What a suspended body waits for. Lives in the frame that waits.

@@ -26,7 +26,7 @@ class event_stream {
 
  private:
   struct entry {
-    const message_type* type;
+    const message_type* type = nullptr;
     pid who;
   };
   /// Forgets the dead on the way.

@@ -216,7 +216,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool take_timeout(slot& p, envelope& e);
   void apply(slot& p, const envelope& e);
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
-  void finish(slot& p, exit_reason why, body* to_destroy, envelope* rest);
+  void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest);
   void end(slot& p, turn& t, envelope* rest);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void tell_the_bereaved(slot& p, pid me, const exit_reason& why);

@@ -111,7 +111,7 @@ struct body_type {
   std::uint32_t (*held)(const body&) noexcept;  // messages it has put aside
 };
 struct body {
-  const body_type* type;
+  const body_type* type = nullptr;
 };
 
 struct side_block;
@@ -185,8 +185,8 @@ struct burst {
 /// A caller that waits for an answer.
 struct open_call {
   pid caller;
-  std::uint64_t call;
-  void (*fail)(kernel&, pid, std::uint64_t, error);
+  std::uint64_t call = 0;
+  void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
 };
 
 /// What a thread that runs processes is doing right now.
