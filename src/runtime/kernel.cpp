@@ -101,9 +101,11 @@ kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
   void* table = ::mmap(nullptr, sizeof(slot) * table_size_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) throw std::bad_alloc{};
-  constexpr std::size_t large = std::size_t{64} << 20U;  // a small table, as simulations have, is not worth a huge page
-  if (sizeof(slot) * table_size_ >= large) ::madvise(table, sizeof(slot) * table_size_, MADV_HUGEPAGE);
+  // A hundred thousand processes are not worth huge pages, which come whole; a million are.
+  constexpr std::size_t first_part = std::size_t{8} << 20U;
   table_ = static_cast<slot*>(table);
+  if (const std::size_t all = sizeof(slot) * table_size_; all > first_part)
+    ::madvise(table_ + first_part / sizeof(slot), all - first_part, MADV_HUGEPAGE);
   const std::size_t workers = options_.workers != 0 ? options_.workers : env_->threads() ? env_->threads()->cores() : 1;
   options_.workers = static_cast<unsigned>(workers);
   timers_ = std::make_unique<timers>(*this, env_->threads() ? workers + 1 : 1, started_);
@@ -446,16 +448,17 @@ void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
   // Nobody else changes the block while we own the process, and sending takes no lock of ours: no lock is needed to
   // read.
   side->links.for_each([&](pid other, const link_state& l) {
-    untie(other, {.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
+    if (elsewhere(other)) untie(other, {.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
     if (l.unlinking == 0) send_exit(other, {me, why, true});
   });
   side->watchers.for_each([&](const watch& w, nothing) {
-    untie(w.watcher, {.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
+    if (elsewhere(w.watcher))
+      untie(w.watcher, {.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
   });
   side->watchers.for_each(
       [&](const watch& w, nothing) { send(w.watcher, signal::down, make_letter<down>(plain<down>, w.ref, me, why)); });
   side->monitors.for_each([&](std::uint64_t ref, pid other) {
-    untie(other, {.local = me, .remote = other, .number = ref, .what = tie::kind::monitor});
+    if (elsewhere(other)) untie(other, {.local = me, .remote = other, .number = ref, .what = tie::kind::monitor});
     drop_watch(me, other, monitor_ref{ref});
   });
   side->timers.for_each([&](std::uint64_t ref, nothing) { disarm(timer_ref{ref}); });

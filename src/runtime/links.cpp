@@ -19,23 +19,29 @@ bool is_linked_parent(const kernel& k, const slot& p, pid other) {
 
 /// Sends a signal that is no message. When the receiver is idle there is nothing that this signal could overtake, so
 /// the sender takes the process over for a moment and applies it: no allocation, and nobody is scheduled for it.
-template <class Signal>
-[[gnu::always_inline]] inline void kernel::send_small(pid to, signal s, Signal content) {
+template <signal s, class Content>
+[[gnu::always_inline]] inline void kernel::send_small(pid to, const Content& content) {
   flush_burst();
-  letter<Signal> mine{&plain<Signal>, content};
-  mine.tag = envelope::tag_of(to.serial(), s);
-  const bool local = to.node() == node_ && to.index() < table_size_;
+  const bool local = !elsewhere(to) && to.index() < table_size_;
   const bool detour = faults_ != nullptr && faults_->fails("signal.direct");
   slot& p = table_[local ? to.index() : 0];
-  if (!local || detour || !p.mail.claim(&mine)) {
-    send(to, s, make_letter<Signal>(plain<Signal>, std::move(mine.body)));
+  envelope hold{nullptr};
+  if (!local || detour || !p.mail.claim(&hold)) [[unlikely]] {
+    send(to, s, make_letter<Content>(plain<Content>, content));
     return;
   }
-  if (p.serial() == to.serial() && p.process != nullptr)
-    apply(p, mine);
-  else
-    bounce(to, mine, exit_reason::noproc());
-  release_claim(p, mine);
+  if (p.serial() == to.serial() && p.process != nullptr) [[likely]] {
+    if constexpr (s == signal::link) receive_link(p, content);
+    if constexpr (s == signal::unlink) receive_unlink(p, content);
+    if constexpr (s == signal::unlink_ack) receive_unlink_ack(p, content);
+    if constexpr (s == signal::monitor) receive_monitor(p, content);
+    if constexpr (s == signal::demonitor) receive_demonitor(p, content);
+  } else {
+    letter<Content> unread{&plain<Content>, content};
+    unread.tag = envelope::tag_of(to.serial(), s);
+    bounce(to, unread, exit_reason::noproc());
+  }
+  release_claim(p, hold);
 }
 
 void kernel::release_claim(slot& p, envelope& mine) {
@@ -72,7 +78,7 @@ void kernel::link(slot& me, pid other) {
     side.links.insert(other, fresh);
     if (fresh.over != 0) ties_->add(other.node(), lost_with);
   }
-  send_small(other, signal::link, link_signal{mine, fresh.over});
+  send_small<signal::link>(other, link_signal{mine, fresh.over});
 }
 
 void kernel::unlink(slot& me, pid other) {
@@ -88,7 +94,7 @@ void kernel::unlink(slot& me, pid other) {
   if (known == nullptr || known->unlinking != 0) return;
   if (++side.unlinks == 0) ++side.unlinks;
   known->unlinking = side.unlinks;
-  send_small(other, signal::unlink, unlink_signal{mine, known->unlinking});
+  send_small<signal::unlink>(other, unlink_signal{mine, known->unlinking});
 }
 
 namespace {
@@ -111,46 +117,45 @@ std::optional<link_state> kernel::remove_link(slot& p, pid other) {
   if (known == nullptr) return {};
   const link_state was = *known;
   p.side->links.erase(other);
-  untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was.over});
+  if (elsewhere(other)) untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was.over});
   return was;
 }
 
+void kernel::receive_link(slot& p, const link_signal& l) {
+  if (is_linked_parent(*this, p, l.from)) return;
+  // Tied on arrival; once is enough.
+  if (!side_of(p).links.insert(l.from, {.over = l.over}) && elsewhere(l.from))
+    untie(l.from, {.local = pid_of(p), .remote = l.from, .what = tie::kind::link, .over = l.over});
+}
+
+void kernel::receive_unlink(slot& p, const unlink_signal& u) {
+  // When both have unlinked, each waits for the other's word only; a link made in between is then part of neither.
+  if (is_linked(*this, p, u.from)) (void)remove_link(p, u.from);
+  send_small<signal::unlink_ack>(u.from, unlink_signal{pid_of(p), u.number});
+}
+
+void kernel::receive_unlink_ack(slot& p, const unlink_signal& u) {
+  const link_state* known = p.side != nullptr ? p.side->links.find(u.from) : nullptr;
+  if (known != nullptr && known->unlinking == u.number) (void)remove_link(p, u.from);
+}
+
+void kernel::receive_monitor(slot& p, const monitor_signal& m) { side_of(p).watchers.insert({m.from, m.ref}, {}); }
+
+void kernel::receive_demonitor(slot& p, const monitor_signal& m) {
+  if (p.side == nullptr) return;
+  p.side->watchers.erase({m.from, m.ref});
+  if (elsewhere(m.from))
+    untie(m.from, {.local = pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
+}
+
+/// One of the signals above, from the queue.
 void kernel::apply(slot& p, const envelope& e) {
   switch (e.what()) {
-    case signal::link: {
-      const link_signal l = static_cast<const letter<link_signal>&>(e).body;
-      if (is_linked_parent(*this, p, l.from)) return;
-      // Tied on arrival; once is enough.
-      if (!side_of(p).links.insert(l.from, {.over = l.over}))
-        untie(l.from, {.local = pid_of(p), .remote = l.from, .what = tie::kind::link, .over = l.over});
-      return;
-    }
-    case signal::unlink: {
-      // When both have unlinked, each waits for the other's word only; a link made in between is then part of neither.
-      const auto u = static_cast<const letter<unlink_signal>&>(e).body;
-      if (is_linked(*this, p, u.from)) (void)remove_link(p, u.from);
-      send_small(u.from, signal::unlink_ack, unlink_signal{pid_of(p), u.number});
-      return;
-    }
-    case signal::unlink_ack: {
-      const auto u = static_cast<const letter<unlink_signal>&>(e).body;
-      const link_state* known = p.side != nullptr ? p.side->links.find(u.from) : nullptr;
-      if (known != nullptr && known->unlinking == u.number) (void)remove_link(p, u.from);
-      return;
-    }
-    case signal::monitor: {
-      const auto m = static_cast<const letter<monitor_signal>&>(e).body;
-      side_of(p).watchers.insert({m.from, m.ref}, {});
-      return;
-    }
-    case signal::demonitor: {
-      const auto m = static_cast<const letter<monitor_signal>&>(e).body;
-      side_block* side = p.side;
-      if (side == nullptr) return;
-      side->watchers.erase({m.from, m.ref});
-      untie(m.from, {.local = pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
-      return;
-    }
+    case signal::link: return receive_link(p, static_cast<const letter<link_signal>&>(e).body);
+    case signal::unlink: return receive_unlink(p, static_cast<const letter<unlink_signal>&>(e).body);
+    case signal::unlink_ack: return receive_unlink_ack(p, static_cast<const letter<unlink_signal>&>(e).body);
+    case signal::monitor: return receive_monitor(p, static_cast<const letter<monitor_signal>&>(e).body);
+    case signal::demonitor: return receive_demonitor(p, static_cast<const letter<monitor_signal>&>(e).body);
     default: ensure(false, "a signal that is not applied");
   }
 }
@@ -165,29 +170,28 @@ monitor_ref kernel::monitor_unborn(slot& me) {
 monitor_ref kernel::monitor(slot& me, pid other) {
   side_block& side = side_of(me);
   const monitor_ref ref{++side.refs};
-  { side.monitors.insert(ref.value(), other); }
-  tie_to(other, {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
-  send_small(other, signal::monitor, monitor_signal{pid_of(me), ref});
+  side.monitors.insert(ref.value(), other);
+  if (elsewhere(other))
+    tie_to(other, {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
+  send_small<signal::monitor>(other, monitor_signal{pid_of(me), ref});
   return ref;
 }
 
 bool kernel::demonitor(slot& me, monitor_ref ref) {
   side_block* side = me.side;
   if (side == nullptr) return false;
-  pid other;
-  {
-    const pid* target = side->monitors.find(ref.value());
-    if (target == nullptr) return false;
-    other = *target;
-    side->monitors.erase(ref.value());
-  }
-  untie(other, {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
+  const pid* target = side->monitors.find(ref.value());
+  if (target == nullptr) return false;
+  const pid other = *target;
+  side->monitors.erase(ref.value());
+  if (elsewhere(other))
+    untie(other, {.local = pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
   drop_watch(pid_of(me), other, ref);
   return true;
 }
 
 void kernel::drop_watch(pid watcher, pid target, monitor_ref ref) {
-  send_small(target, signal::demonitor, monitor_signal{watcher, ref});
+  send_small<signal::demonitor>(target, monitor_signal{watcher, ref});
 }
 
 void kernel::adopt(slot& me, pid child, bool linked, monitor_ref watched_as) {
@@ -200,7 +204,8 @@ bool kernel::take_down(slot& p, envelope& e) {
   side_block* side = p.side;
   if (side == nullptr) return false;
   const auto& d = static_cast<letter<down>&>(e).body;
-  untie(d.who, {.local = pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
+  if (elsewhere(d.who))
+    untie(d.who, {.local = pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
   return side->monitors.erase(d.ref.value());
 }
 

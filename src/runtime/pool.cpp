@@ -22,13 +22,14 @@ std::array<depot, pool_classes>& depots() {
   return *all;
 }
 
-// Fresh memory comes in large aligned pieces, on huge pages where the kernel has them, and is never given back.
+// Fresh memory comes in large aligned pieces and is never given back. A thread's first piece is touched page by page,
+// so that a thread that needs little takes little; the others are on huge pages where the kernel has them.
 char* carve(std::size_t size) {
   constexpr std::size_t piece = std::size_t{2} << 20U;
   if (static_cast<std::size_t>(memory.fresh_end - memory.fresh) < size) {
     auto* raw = static_cast<char*>(std::aligned_alloc(piece, piece));
     if (raw == nullptr) throw std::bad_alloc{};
-    ::madvise(raw, piece, MADV_HUGEPAGE);
+    ::madvise(raw, piece, memory.fresh == nullptr ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
     memory.fresh = raw;
     memory.fresh_end = raw + piece;
   }

@@ -515,14 +515,18 @@ bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
   const std::scoped_lock lock{all_mutex_};
   for (worker& w : all_) {
     if (w.current.load() != &p) continue;
-    const std::uint32_t phase = w.now.guard.phase.load(std::memory_order_acquire);
+    stall_guard& guard = w.now.guard;
+    const std::uint32_t phase = guard.phase.load(std::memory_order_acquire);
+    const std::uint32_t section = guard.section.load(std::memory_order_acquire);
     std::uint32_t none = stall_guard::none;
-    if (phase % 2 == 0 || &w == here || !w.now.guard.state.compare_exchange_strong(none, stall_guard::asked))
+    if (phase % 2 == 0 || section % 2 == 1 || &w == here ||
+        !guard.state.compare_exchange_strong(none, stall_guard::asked))
       return false;
     threads_.barrier_everywhere();
-    const bool still =
-        w.now.guard.phase.load(std::memory_order_acquire) == phase && w.current.load() == &p && p.serial() == serial;
-    w.now.guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
+    const bool still = guard.phase.load(std::memory_order_acquire) == phase &&
+                       guard.section.load(std::memory_order_acquire) == section && w.current.load() == &p &&
+                       p.serial() == serial;
+    guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
     return still;
   }
   return false;

@@ -11,6 +11,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "recorder.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -158,27 +160,6 @@ TEST(events, a_process_may_be_subscribed_from_outside_and_is_forgotten_when_it_e
 }
 
 // ---- the log
-
-struct recorder final : log_sink {
-  struct line {
-    log_level level;
-    std::string text;
-    std::map<std::string, std::string> fields;
-  };
-  void write(const log_record& record) override {
-    const std::scoped_lock lock{mutex};
-    line& added = lines.emplace_back(record.level, std::string{record.text});
-    for (const log_field& f : record.fields) added.fields[std::string{f.key}] = f.value;
-    timed &= record.at != wall_time{};
-  }
-  std::vector<line> all() {
-    const std::scoped_lock lock{mutex};
-    return lines;
-  }
-  std::mutex mutex;
-  std::vector<line> lines;
-  bool timed = true;
-};
 
 TEST(log, gets_what_the_program_reports_with_its_fields) {
   const auto sink = std::make_shared<recorder>();

@@ -13,6 +13,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "recorder.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -169,21 +171,6 @@ TEST(runtime_end, destroys_objects) {
 }
 
 // ---- stuck ones
-
-struct recorder final : log_sink {
-  void write(const log_record& record) override {
-    const std::scoped_lock lock{mutex};
-    texts.emplace_back(record.text);
-  }
-  bool has(std::string_view part) {
-    const std::scoped_lock lock{mutex};
-    for (const std::string& text : texts)
-      if (text.find(part) != std::string::npos) return true;
-    return false;
-  }
-  std::mutex mutex;
-  std::vector<std::string> texts;
-};
 
 /// What the stuck thread needs after the runtime is gone lives for ever, as the runtime's own remains do.
 struct ghost_house {

@@ -10,6 +10,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "recorder.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -96,6 +98,38 @@ TEST(stall, is_published_with_pid_name_and_label) {
   EXPECT_EQ(seen.label, "hangs in a test");
   EXPECT_GE(seen.lasting, 20ms);
   door.open();
+}
+
+TEST(stall, is_logged_with_pid_name_and_label) {
+  trap_door door;
+  std::latch back{1};
+  const auto log = std::make_shared<recorder>();
+  runtime rt{{.workers = 1, .stall_after = 20ms, .log = log}};
+  const auto stuck = rt.spawn_with({.name = "hanger", .label = "hangs in a test"}, gets_stuck, &door, &back);
+  rt.send(*stuck, go{});
+  while (!log->has("holds its worker")) std::this_thread::yield();
+  door.open();
+  const recorder::line seen = log->all().front();
+  EXPECT_EQ(seen.level, log_level::warning);
+  EXPECT_EQ(seen.fields.at("pid"), to_string(*stuck));
+  EXPECT_EQ(seen.fields.at("name"), "hanger");
+  EXPECT_EQ(seen.fields.at("label"), "hangs in a test");
+}
+
+task<> keeps_calling_the_runtime(self& me, std::atomic<bool>* enough) {
+  while (!*enough) {
+    me.label("round and round");
+    (void)me.demonitor(me.monitor(me.id()));
+  }
+  co_return;
+}
+TEST(stall, is_noticed_in_a_loop_that_keeps_calling_the_runtime) {
+  std::atomic<bool> enough{false};
+  runtime rt{watchful(1)};
+  const ref<parrot> p = rt.spawn<parrot>();
+  rt.spawn(keeps_calling_the_runtime, &enough);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  enough = true;
 }
 
 TEST(stall, a_process_that_comes_back_goes_on_as_if_nothing_had_been) {

@@ -72,11 +72,11 @@ TEST(explore, with_a_seed_from_the_environment_runs_only_that_one_with_its_trace
     w.note("seen by the one who replays", 1, 2, 3);
     require(w.seed() != 77, "the one");
   };
-  ASSERT_EQ(::setenv("COPPICE_SEED", "77", 1), 0);
+  ASSERT_EQ(::setenv("COPPICE_SEED", "77", 1), 0);  // NOLINT(concurrency-mt-unsafe): one thread
   testing::internal::CaptureStderr();
   const std::string report = explore({.name = "replayed", .seeds = 10, .replay = "again"}, note_seed);
   const std::string trace = testing::internal::GetCapturedStderr();
-  ASSERT_EQ(::unsetenv("COPPICE_SEED"), 0);
+  ASSERT_EQ(::unsetenv("COPPICE_SEED"), 0);  // NOLINT(concurrency-mt-unsafe)
   EXPECT_EQ(seeds, (std::vector<std::uint64_t>{77}));
   EXPECT_EQ(report, "replayed: seed 77: the one\n  replay: COPPICE_SEED=77 again");
   EXPECT_EQ(trace, "1000000000 seen by the one who replays 1 2 3\n");

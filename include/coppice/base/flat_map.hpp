@@ -105,11 +105,11 @@ class flat_map {
   }
   void grow() {
     const std::size_t before = capacity_;
-    const std::size_t wanted = before == 0 ? row : before < 64 ? before * 4 : before * 2;
+    const std::size_t wanted = before == 0 ? 1 : before < 64 ? before * 4 : before * 2;
     auto old = std::exchange(entries_, std::make_unique<entry[]>(wanted));
     capacity_ = wanted;
     for (std::size_t i = 0; i < before; ++i)
-      if (old[i].used) entries_[free_place(old[i].key)] = std::move(old[i]);
+      if (old[i].used) entries_[wanted <= row ? i : free_place(old[i].key)] = std::move(old[i]);
   }
 
   std::unique_ptr<entry[]> entries_;

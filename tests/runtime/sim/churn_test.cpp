@@ -154,7 +154,7 @@ class churn {
 };
 
 void expect_no_growth(const state& before, const state& after) {
-  EXPECT_LT(after.bytes, before.bytes + 64 * 1024) << "grew by " << after.bytes - before.bytes << " bytes";
+  EXPECT_LT(after.bytes, before.bytes + 64UL * 1024) << "grew by " << after.bytes - before.bytes << " bytes";
   EXPECT_LE(after.processes, before.processes + 2);
   EXPECT_LE(after.process_memory, before.process_memory + 4096);
   EXPECT_LE(after.timers, before.timers + 20);

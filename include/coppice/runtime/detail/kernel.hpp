@@ -26,6 +26,9 @@ class timers;
 class remote_ties;
 struct tie;
 struct link_state;
+struct link_signal;
+struct unlink_signal;
+struct monitor_signal;
 class event_stream;
 
 /// An answer that was not given when the request was handled, and that anybody may give until the callee ends.
@@ -223,9 +226,15 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void report_end(pid me, const exit_reason& why);
   void send_elsewhere(pid to, envelope* e);
   void bounce(pid to, envelope& e, const exit_reason& why);
-  template <class Signal>
-  void send_small(pid to, signal s, Signal body);
+  template <signal s, class Content>
+  void send_small(pid to, const Content& content);
+  void receive_link(slot& p, const link_signal& l);
+  void receive_unlink(slot& p, const unlink_signal& u);
+  void receive_unlink_ack(slot& p, const unlink_signal& u);
+  void receive_monitor(slot& p, const monitor_signal& m);
+  void receive_demonitor(slot& p, const monitor_signal& m);
   void drop_watch(pid watcher, pid target, monitor_ref ref);
+  [[nodiscard]] bool elsewhere(pid who) const noexcept { return who.node() != node_; }
   void tie_to(pid remote, tie t);
   void untie(pid remote, const tie& t);
   [[nodiscard]] connection connection_to(pid remote);

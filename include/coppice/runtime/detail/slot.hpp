@@ -157,6 +157,7 @@ inline constexpr std::uint8_t look_at_yourself = 2;
 struct stall_guard {
   static constexpr std::uint32_t none = 0, asked = 1, taken = 2, over = 3;  // over: who took it is done with the slot
   std::atomic<std::uint32_t> phase{0};                                      // odd while in a body's code
+  std::atomic<std::uint32_t> section{0};                                    // odd while that has called the kernel
   std::atomic<std::uint32_t> state{none};
   /// By the thread that runs, when `state` is not `none`: waits for the decision.
   [[nodiscard]] bool was_taken() const noexcept {
@@ -233,8 +234,8 @@ class kernel_section {
 
  private:
   void step() noexcept {
-    auto& phase = turn_->guard.phase;
-    phase.store(phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    auto& section = turn_->guard.section;
+    section.store(section.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   turn* turn_;
   bool entered_ = false;
