@@ -103,6 +103,45 @@ TEST(network, a_partition_ends_links_monitors_and_calls_on_both_sides) {
   }
 }
 
+/// Linked to `other`; when told, takes the link away and makes it anew in one go.
+task<> links_anew(self& me, pid other, seen* into) {
+  me.trap_exits();
+  me.link(other);
+  for (;;) {
+    const auto m = co_await me.receive<number, exited>();
+    if (const auto* x = std::get_if<exited>(&m)) {
+      into->exits.push_back({me.now(), x->reason});
+      continue;
+    }
+    me.unlink(other);
+    me.link(other);
+  }
+}
+
+TEST(network, a_link_made_anew_is_not_lost_with_the_connection_of_the_old_one) {
+  for (std::uint64_t seed = 1; seed < 50; ++seed) {
+    seen by_a;
+    world w{seed};
+    node& a = w.add_node();
+    node& b = w.add_node();
+    const pid other = b.rt().spawn(idler);
+    const pid p = a.rt().spawn(links_anew, other, &by_a);
+    w.run_for(100ms);
+    // While it is stuck, the order to link anew comes before the news that the connection was lost.
+    a.stick(p, 20s);
+    a.rt().send(p, number{1});
+    w.partition(a, b);
+    w.run_for(15s);
+    w.heal();
+    w.run_for(15s);
+    EXPECT_TRUE(by_a.exits.empty()) << "seed " << seed;
+    b.rt().send(other, end_now{});
+    EXPECT_TRUE(w.run());
+    ASSERT_EQ(by_a.exits.size(), 1U) << "seed " << seed;
+    EXPECT_EQ(by_a.exits[0].reason, exit_reason::shutdown("told to")) << "seed " << seed;
+  }
+}
+
 TEST(network, a_partition_in_one_direction_is_one_in_both) {
   for (const bool there : {true, false}) {
     call_outcome from_a;
