@@ -3,6 +3,7 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,7 +11,9 @@
 #include <ctime>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <system_error>
 #include <thread>
 
 #include <coppice/env/environment.hpp>
@@ -61,12 +64,41 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
+/// The system's own words do not say what was wanted.
+[[noreturn]] void rethrow_no_thread(const std::system_error& x) {
+  throw std::system_error{x.code(), "no thread could be started"};
+}
+
+/// A barrier in all threads of the program, where the system call for it is forbidden: taking the right to write away
+/// from a page interrupts every core that runs one of them.
+class page_barrier {
+ public:
+  page_barrier() {
+    page_ = ::mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page_ == MAP_FAILED) throw std::bad_alloc{};
+    ::mlock(page_, page_size);
+  }
+  void pass() noexcept {
+    const std::scoped_lock lock{mutex_};
+    ::mprotect(page_, page_size, PROT_READ | PROT_WRITE);
+    *static_cast<volatile char*>(page_) = 1;  // so that there is something to take away
+    ::mprotect(page_, page_size, PROT_READ);
+  }
+
+ private:
+  static constexpr std::size_t page_size = 4096;
+  std::mutex mutex_;
+  void* page_ = nullptr;
+};
+
 class real_threads final : public threads {
  public:
-  real_threads() { ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0); }
+  real_threads() {
+    if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) fallback_.emplace();
+  }
 
   std::unique_ptr<thread_handle> start(std::string name, std::optional<unsigned> core,
-                                       std::move_only_function<void()> body) override {
+                                       std::move_only_function<void()> body) override try {
     std::thread t{[body = std::move(body), name = std::move(name)]() mutable {
       ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());  // the kernel's limit
       body();
@@ -78,6 +110,8 @@ class real_threads final : public threads {
       ::pthread_setaffinity_np(t.native_handle(), sizeof set, &set);  // a wish: a forbidden core is no error
     }
     return std::make_unique<real_thread>(std::move(t));
+  } catch (const std::system_error& x) {
+    rethrow_no_thread(x);
   }
   unsigned cores() const noexcept override { return std::max(1U, std::thread::hardware_concurrency()); }
   void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::optional<time_point> until) override {
@@ -91,7 +125,15 @@ class real_threads final : public threads {
   }
   void wake_one(std::atomic<std::uint32_t>& word) noexcept override { futex(word, FUTEX_WAKE, 1, nullptr); }
   void wake_all(std::atomic<std::uint32_t>& word) noexcept override { futex(word, FUTEX_WAKE, INT32_MAX, nullptr); }
-  void barrier_everywhere() noexcept override { ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+  void barrier_everywhere() noexcept override {
+    if (fallback_)
+      fallback_->pass();
+    else
+      ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  }
+
+ private:
+  std::optional<page_barrier> fallback_;
 };
 
 /// Starts a thread when a job finds none idle, keeps idle ones for a while, and lets jobs queue beyond the limit.
@@ -110,7 +152,13 @@ class real_blocking_pool final : public blocking_pool {
       work_.notify_one();
       return;
     }
-    std::thread{[this] { work(); }}.detach();  // may throw: then nothing was counted, and the job waits for another
+    try {
+      std::thread{[this] { work(); }}.detach();
+    } catch (const std::system_error& x) {
+      if (count_ != 0) return;  // it waits for one of those there are
+      jobs_.pop_back();
+      rethrow_no_thread(x);
+    }
     ++count_;
   }
 

@@ -9,6 +9,19 @@ void promise_base::continue_with(promise_base& finished) noexcept {
 }
 void resume_next(coroutine& c, std::coroutine_handle<> next) noexcept { c.resume_next(next); }
 
+void promise_base::destroy_inner_frames() noexcept {
+  frame_link* innermost = nullptr;
+  for (frame_link* l = awaiting_; l != nullptr; l = l->child->awaiting_) {
+    l->outer = innermost;
+    innermost = l;
+  }
+  while (innermost != nullptr) {
+    frame_link* outer = innermost->outer;
+    std::exchange(*innermost->owner, {}).destroy();
+    innermost = outer;
+  }
+}
+
 constinit const body_type coroutine::type_of{
     .offer = &coroutine::offer,
     .destroy = [](body& b, kernel&) noexcept { static_cast<coroutine&>(b).destroy(); },
@@ -96,7 +109,10 @@ bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const env
 void coroutine::destroy() noexcept {
   kernel& k = *kernel_;
   disarm();
-  if (root_) root_.destroy();
+  if (root_) {
+    outermost_->destroy_inner_frames();
+    root_.destroy();
+  }
   const pid me = id();
   const loss how = loss_by(me);
   envelope* left = extras_ ? extras_->saved : nullptr;
@@ -150,6 +166,9 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   switch (e.what()) {
     case signal::message: return me.take(t, e);
     case signal::start: return me.drain(t);
+    default: t.message = me.handling_;  // it goes on with what it received last
+  }
+  switch (e.what()) {
     case signal::wait_over: return me.wait_may_be_over(t, e);
     default: break;
   }
@@ -160,7 +179,11 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
 }
 
 verdict coroutine::take(turn& t, envelope& e) {
-  if (waiting_->kind->take(*waiting_, *this, e)) return drain(t);
+  const message_type* kind = e.type;
+  if (waiting_->kind->take(*waiting_, *this, e)) {
+    handling_ = kind;
+    return drain(t);
+  }
   // Put aside. Its own link belongs to the queue until the kernel has gone past it, and is cleared then.
   extras& x = more();
   if (x.saved_last != nullptr)

@@ -17,6 +17,10 @@ namespace coppice::detail {
 constinit thread_local turn* current_turn = nullptr;
 
 namespace {
+constexpr unsigned most_workers = 1000;  // a timer's name has ten bits for the wheel, and each worker has one
+}
+
+namespace {
 
 // Why the process that is ending on this thread ends, for the requests that go down with its frames.
 struct ending_process {
@@ -38,7 +42,15 @@ const std::string& type_name_of(const std::type_info& type) {
   return last.second;
 }
 
-std::string message_of(const turn& t) { return t.message != nullptr ? std::string{t.message->name} : std::string{}; }
+/// Whatever the exception is like, and even without memory to tell of it.
+exit_reason reason_of(const std::type_info& type, const char* what, const turn& t) noexcept {
+  try {
+    return exit_reason::error(type == typeid(void) ? "unknown" : type_name_of(type), what != nullptr ? what : "",
+                              t.message != nullptr ? std::string{t.message->name} : "");
+  } catch (...) {
+    return exit_reason::killed();
+  }
+}
 
 }  // namespace
 
@@ -95,6 +107,11 @@ kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
     throw std::invalid_argument{"runtime_options::processes is " + std::to_string(options_.processes) +
                                 "; it must be between 1 and 2^28"};
   if (options_.budget < 1) throw std::invalid_argument{"runtime_options::budget must be at least 1"};
+  if (options_.workers > most_workers)
+    throw std::invalid_argument{"runtime_options::workers is " + std::to_string(options_.workers) +
+                                "; it must be at most " + std::to_string(most_workers)};
+  if (options_.stall_after.count() < 0 || options_.stop_within.count() < 0)
+    throw std::invalid_argument{"runtime_options::stall_after and stop_within must not be negative"};
   if (!options_.log) options_.log = stderr_sink();
   // Never moved and never given back: address space for all slots, memory on first touch, one addition to find one. The
   // zeros the kernel hands out are valid slots without a process.
@@ -173,7 +190,10 @@ void kernel::free_slot(std::uint32_t index) noexcept {
 }
 
 side_block& kernel::side_of(slot& p) {
-  if (p.side == nullptr) p.side = new side_block;
+  if (p.side == nullptr) {
+    p.side = new side_block;
+    p.side->refs = std::uint64_t{pid_of(p).index()} << 32U;  // so that another process's ref is none of ours
+  }
   return *p.side;
 }
 
@@ -191,7 +211,7 @@ void kernel::schedule(slot& p, bool spawned) {
 // both.
 [[gnu::always_inline]] inline verdict kernel::offer(slot& p, envelope& e, turn& t) {
   stall_guard& guard = t.guard;
-  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  stall_guard::step(guard.phase);
   verdict v = verdict::ended;
   t.message = e.what() == signal::message ? e.type : nullptr;
   try {
@@ -204,12 +224,12 @@ void kernel::schedule(slot& p, bool spawned) {
   } catch (const exit_with& x) {  // each by its type: to throw once more would cost as much again
     t.ending = x.reason();
   } catch (const std::exception& x) {
-    t.ending = exit_reason::error(type_name_of(typeid(x)), x.what(), message_of(t));
+    t.ending = reason_of(typeid(x), x.what(), t);
   } catch (...) {
     const std::type_info* type = abi::__cxa_current_exception_type();
-    t.ending = exit_reason::error(type != nullptr ? type_name_of(*type) : "unknown", "", message_of(t));
+    t.ending = reason_of(type != nullptr ? *type : typeid(void), "", t);
   }
-  guard.phase.store(guard.phase.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  stall_guard::step(guard.phase);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
     t.taken = guard.was_taken();
@@ -266,11 +286,13 @@ bool kernel::run(slot& p, int budget, turn& t) {
   t.budget = budget;
   envelope* e = p.mail.head;
   bool more = false;
+  std::uint64_t handled = 0;
   for (;;) {
     if (p.urgent.load(std::memory_order_relaxed) != 0 && look_ahead(p, e, t)) [[unlikely]]
       end(p, t, e);
     const verdict v = p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
     --t.budget;
+    ++handled;
     if (t.taken) [[unlikely]] {
       t.taken = false;
       t.ends = false;
@@ -278,6 +300,7 @@ bool kernel::run(slot& p, int budget, turn& t) {
       const exit_reason given_up = exit_reason::abandoned();
       for (const open_call& c : std::exchange(t.unanswered, {}))
         c.fail(*this, c.caller, c.call, error_of({loss::kind::ended, &given_up}));
+      if (v == verdict::kept) e->next.store(nullptr, std::memory_order_relaxed);  // the keeper's, not the queue's
       bury(p, e, v == verdict::kept);
       break;
     }
@@ -309,8 +332,7 @@ bool kernel::run(slot& p, int budget, turn& t) {
       break;
     }
   }
-  t.handled.store(t.handled.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(budget - t.budget),
-                  std::memory_order_relaxed);
+  t.handled.store(t.handled.load(std::memory_order_relaxed) + handled, std::memory_order_relaxed);
   if (t.out.target != nullptr) [[unlikely]]  // what was sent outside of the body: by the end of the process
     flush_burst(t);
   t.p = nullptr;
@@ -369,18 +391,23 @@ result<pid> kernel::start(start_letter* first) {
     return coppice::fail(errc::invalid, "the process table is full; see runtime_options::processes");
   }
   const pid me = pid::from_parts(node_, index, table_[index].serial());
-  if (!first->with.name.empty()) {
-    auto registered = register_name(first->with.name, me);
-    if (!registered) {
-      discard(*this, first);
-      give_slots(&index, 1);
-      return std::unexpected{registered.error()};
-    }
+  if (first->with.name.empty()) {
+    push_start(table_[index], first);
+    return me;
   }
-  count_spawned(*this);
-  first->tag = envelope::tag_of(me.serial(), signal::start);
-  if (table_[index].mail.push(first)) schedule(table_[index], true);
+  const std::string name = first->with.name;  // the letter is gone once it is pushed
+  if (auto registered = register_name(name, me, first); !registered) {
+    discard(*this, first);
+    give_slots(&index, 1);
+    return std::unexpected{registered.error()};
+  }
   return me;
+}
+
+void kernel::push_start(slot& p, start_letter* first) {
+  count_spawned(*this);
+  first->tag = envelope::tag_of(p.serial(), signal::start);
+  if (p.mail.push(first)) schedule(p, true);
 }
 
 verdict kernel::begin(slot& p, start_letter& first, turn& t) {
@@ -414,20 +441,24 @@ void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope*
   if (to_destroy != nullptr) p.process = nullptr;
   // From here on nobody finds it alive, and what was queued or is still coming is dead mail.
   p.tag.store(envelope::tag_of(me.serial() + 1, signal::vacant), std::memory_order_seq_cst);
+  // Whoever hears of the end, callers included, can use the name.
+  names::entry texts;
+  if (p.named.exchange(0, std::memory_order_seq_cst) != 0) texts = names_->release(me);
   {
     const ending_process before = std::exchange(ending, {me, &why});
-    if (to_destroy != nullptr) to_destroy->type->destroy(*to_destroy, *this);
+    if (to_destroy != nullptr) {
+      const last_code code{current_turn != nullptr ? &current_turn->guard : nullptr};
+      to_destroy->type->destroy(*to_destroy, *this);
+    }
     answer_requests(rest, me.serial(), why);
     ending = before;
   }
   if (crashed_) {
     free_side(p);
-    p.named.store(0, std::memory_order_relaxed);
     return;
   }
   if ((why.what() == exit_reason::kind::error && logs(log_level::error)) || events_->wanted(plain<process_ended>))
-    report_end(me, why);
-  if (p.named.exchange(0, std::memory_order_seq_cst) != 0) names_->release(me);
+    report_end(me, why, std::move(texts.name), std::move(texts.label));
   if (parent_linked) send_exit(parent, {me, why, true});
   tell_the_bereaved(p, me, why);
   free_side(p);
@@ -468,8 +499,7 @@ void kernel::tell_the_bereaved(slot& p, pid me, const exit_reason& why) {
   }
 }
 
-void kernel::report_end(pid me, const exit_reason& why) {
-  auto [name, label] = names_->of(me);
+void kernel::report_end(pid me, const exit_reason& why, std::string name, std::string label) {
   if (why.what() == exit_reason::kind::error && logs(log_level::error))
     log(log_level::error, "process ended",
         {{"pid", to_string(me)}, {"name", name}, {"label", label}, {"reason", why.to_string()}});
@@ -493,6 +523,10 @@ bool kernel::abandon(pid who) {
   const exit_reason given_up = exit_reason::abandoned();
   if (stuck_in->type->fail != nullptr) stuck_in->type->fail(*this, *stuck_in, error_of({loss::kind::ended, &given_up}));
   // Its frames belong to the thread that is stuck in them.
+  {
+    const std::scoped_lock lock{stranded_mutex_};
+    stranded_[&p] = std::exchange(p.process, nullptr);
+  }
   finish(p, exit_reason::abandoned(), nullptr, stuck_in->next.load(std::memory_order_acquire));
   release_claim(p, *stuck_in);
   scheduler_->done_with_stuck(p);
@@ -502,8 +536,21 @@ bool kernel::abandon(pid who) {
 void kernel::bury(slot& p, envelope* e, bool kept) {
   // The process was abandoned while this thread was in its handler. The slot stayed out of use until now, so that
   // nothing the handler did in between could touch a successor.
-  body* left_behind = std::exchange(p.process, nullptr);
-  left_behind->type->destroy(*left_behind, *this);
+  body* left_behind = nullptr;
+  {
+    const std::scoped_lock lock{stranded_mutex_};
+    left_behind = stranded_[&p];
+    stranded_.erase(&p);
+    if (p.process != nullptr) left_behind = std::exchange(p.process, nullptr);  // it was stuck while it was made
+  }
+  {
+    const exit_reason given_up = exit_reason::abandoned();
+    const pid was = pid::from_parts(node_, pid_of(p).index(), p.serial() - 1);
+    const ending_process before = std::exchange(ending, {was, &given_up});
+    const last_code code{current_turn != nullptr ? &current_turn->guard : nullptr};
+    left_behind->type->destroy(*left_behind, *this);
+    ending = before;
+  }
   if (!kept) release(e);
   // The handler may have told others a pid with the serial the slot has now: that one is skipped.
   p.tag.store(envelope::tag_of(p.serial() + 1, signal::vacant), std::memory_order_seq_cst);

@@ -30,6 +30,7 @@ template <signal s, class Content>
     send(to, s, make_letter<Content>(plain<Content>, content));
     return;
   }
+  const claim_guard giving_back{*this, p, hold};
   if (p.serial() == to.serial() && p.process != nullptr) [[likely]] {
     if constexpr (s == signal::link) receive_link(p, content);
     if constexpr (s == signal::unlink) receive_unlink(p, content);
@@ -41,7 +42,6 @@ template <signal s, class Content>
     unread.tag = envelope::tag_of(to.serial(), s);
     bounce(to, unread, exit_reason::noproc());
   }
-  release_claim(p, hold);
 }
 
 void kernel::release_claim(slot& p, envelope& mine) {
@@ -117,7 +117,8 @@ std::optional<link_state> kernel::remove_link(slot& p, pid other) {
   if (known == nullptr) return {};
   const link_state was = *known;
   p.side->links.erase(other);
-  if (elsewhere(other)) untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was.over});
+  // Without a connection it was never tied, and must not take away what another link is tied to.
+  if (was.over != 0) untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was.over});
   return was;
 }
 
@@ -285,11 +286,40 @@ verdict kernel::handle_link_lost(slot& p, envelope& e, turn& t) {
   return v;
 }
 
+/// A kill was found behind these: what they say of links and monitors was said before it.
+void kernel::settle_links(slot& p, envelope* from, const envelope* kill) {
+  for (envelope* e = from; e != kill; e = e->next.load(std::memory_order_acquire)) {
+    if (e->serial() != p.serial()) continue;
+    switch (e->what()) {
+      case signal::link:
+      case signal::unlink:
+      case signal::unlink_ack:
+      case signal::monitor:
+      case signal::demonitor:
+        apply(p, *e);
+        (void)dropped(*e);
+        e->become(signal::done);
+        break;
+      case signal::exit:
+        if (const auto& x = static_cast<letter<exited>&>(*e).body; x.linked) (void)remove_link(p, x.from);
+        break;
+      case signal::link_lost: {
+        const link_signal& l = static_cast<letter<link_signal>&>(*e).body;
+        const link_state* known = p.side != nullptr ? p.side->links.find(l.from) : nullptr;
+        if (known != nullptr && known->over == l.over) (void)remove_link(p, l.from);
+        break;
+      }
+      default: break;
+    }
+  }
+}
+
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
+  if (p.process == nullptr) return false;  // not born yet: once it is
   const std::uint8_t wanted = p.urgent.exchange(0, std::memory_order_seq_cst);
-  if (p.process == nullptr) return false;
   std::uint32_t waiting = p.process->type->held(*p.process);
-  for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+  const envelope* last = from;
+  for (envelope* e = from; e != nullptr; last = e, e = e->next.load(std::memory_order_acquire)) {
     if (e->serial() != p.serial()) continue;
     switch (e->what()) {
       case signal::message: ++waiting; break;
@@ -308,6 +338,7 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
         // What becomes a message or nothing waits for its turn.
         const auto& x = static_cast<letter<exited>&>(*e).body;
         if ((x.linked && !is_linked(*this, p, x.from)) || fate_of(p, x, x.from == pid_of(p)) != fate::dies) break;
+        if (p.is(slot::traps_exits)) settle_links(p, from, e);
         t.ending = as_own_reason(x);
         if (x.linked) (void)remove_link(p, x.from);
         (void)dropped(*e);
@@ -327,6 +358,9 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
       default: break;
     }
   }
+  // Behind a push that is only half done nothing can be seen yet.
+  if (p.mail.tail.load(std::memory_order_acquire) != last)
+    p.urgent.fetch_or(wanted & look_for_exit, std::memory_order_relaxed);
   p.length.store(waiting, std::memory_order_relaxed);
   if ((wanted & look_at_yourself) != 0) describe_yourself(p);
   return false;

@@ -53,15 +53,29 @@ process_info kernel::describe(slot& p, view from) {
 bool kernel::look_at(slot& p, std::vector<process_info>& into) {
   envelope mine{nullptr};
   if (!p.mail.claim(&mine)) {
+    if (env_->threads() == nullptr) {  // nobody runs at the same time: it can be looked at as it is
+      const bool in_hand = turn_here() != nullptr && turn_here()->p == &p;
+      count_waiting(p, in_hand ? p.mail.head->next.load(std::memory_order_acquire) : p.mail.head);
+      into.push_back(describe(p, view::as_owner));
+      into.back().state = in_hand || scheduler_->is_running(p) ? process_state::running : process_state::runnable;
+      return true;
+    }
     p.urgent.fetch_or(look_at_yourself, std::memory_order_relaxed);
     return false;
   }
+  const claim_guard giving_back{*this, p, mine};
   if (p.is(slot::has_process)) {
     p.length.store(p.process->type->held(*p.process), std::memory_order_relaxed);
     into.push_back(describe(p, view::as_owner));
   }
-  release_claim(p, mine);
   return true;
+}
+
+void kernel::count_waiting(slot& p, const envelope* from) {
+  std::uint32_t waiting = p.process != nullptr ? p.process->type->held(*p.process) : 0;
+  for (const envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire))
+    if (e->serial() == p.serial() && e->what() == signal::message) ++waiting;
+  p.length.store(waiting, std::memory_order_relaxed);
 }
 
 void kernel::describe_yourself(slot& p) {
@@ -88,6 +102,7 @@ std::vector<process_info> kernel::look_at_all(std::uint32_t first, std::uint32_t
     const std::scoped_lock lock{described_mutex_};
     const auto found = described_.find(who);
     process_info one = found != described_.end() ? std::move(found->second) : describe(p, view::from_outside);
+    one.complete = found != described_.end();
     if (found != described_.end()) described_.erase(found);
     if (!alive(who)) continue;
     one.state = scheduler_->is_running(p) ? process_state::running : process_state::runnable;
@@ -156,7 +171,7 @@ bool kernel::stop() {
     if (alive == 0 || now() >= deadline) break;
     env_->threads()->wait(never, 0, std::min(deadline, now() + pause));
   }
-  return scheduler_->stop();
+  return scheduler_->stop(deadline);
 }
 
 void kernel::send_late(pid to, signal s, envelope* e) {

@@ -11,7 +11,7 @@ namespace coppice::detail {
 // A name may be given to a process by another one while it is ending on a third thread. The giver raises the flag and
 // then looks whether the process is alive; the ending process first becomes dead and then looks at the flag. So at
 // least one of them sees the other.
-result<void> kernel::register_name(std::string_view name, pid who) {
+result<void> kernel::register_name(std::string_view name, pid who, start_letter* first) {
   if (name.empty()) return coppice::fail(errc::invalid, "a process name must not be empty");
   if (who.node() != node_ || !alive(who))
     return coppice::fail(errc::noproc, "can't give the name '" + std::string{name} + "' to " + to_string(who) +
@@ -26,6 +26,10 @@ result<void> kernel::register_name(std::string_view name, pid who) {
   const auto by_name = names_->by_name.emplace(name, who).first;
   entry.name = name;
   p.named.store(1, std::memory_order_seq_cst);
+  if (first != nullptr) {
+    push_start(p, first);  // should it end at once, it gives the name back by itself
+    return {};
+  }
   if (alive(who)) return {};
   names_->by_name.erase(by_name);
   names_->by_pid.erase(who);

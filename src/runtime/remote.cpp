@@ -72,8 +72,8 @@ void kernel::deliver(connection over, parcel p) {
   const pid to = p.to();
   envelope* e = p.release();
   if (to.node() != node_) {  // for an earlier incarnation
-    const exit_reason gone = exit_reason::noproc();
-    discard(*this, e, {loss::kind::unreachable, &gone});
+    bounce(to, *e, exit_reason::noproc());
+    release(e);
     return;
   }
   const signal s = e->what();

@@ -92,7 +92,7 @@ void wheel::cascade(unsigned level) {
   }
 }
 
-void wheel::fire(std::uint32_t first, kernel& k) {
+void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad) {
   // Those of one tick fire in the order they were armed, however they came into this list.
   due_.clear();
   for (std::uint32_t at = first; at != none; at = entry_at(at).after) due_.push_back(at);
@@ -103,12 +103,15 @@ void wheel::fire(std::uint32_t first, kernel& k) {
       insert(at);  // it was beyond the horizon
       continue;
     }
-    k.send(t.to, t.letter->what(), t.letter);
+    if (t.to.node() == k.node())
+      k.send(t.to, t.letter->what(), t.letter);
+    else
+      abroad.emplace_back(t.to, t.letter);
     free(at);
   }
 }
 
-void wheel::advance(tick now, kernel& k) {
+void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad) {
   while (now_ < now) {
     if (size_ == 0) {
       now_ = now;
@@ -121,7 +124,7 @@ void wheel::advance(tick now, kernel& k) {
     const unsigned at = place(now_, 0);
     const std::uint32_t first = std::exchange(lists_[at], none);
     used_[0][at / 64] &= ~(std::uint64_t{1} << (at % 64));
-    if (first != none) fire(first, k);
+    if (first != none) fire(first, k, abroad);
   }
 }
 
@@ -146,11 +149,9 @@ std::optional<wheel::tick> wheel::next() const {
   return now_ + 1;  // only timers that are due at this very place one round later
 }
 
-void wheel::drop_all(kernel& k) {
-  for (std::uint32_t i = 1; i < places_; ++i) {
-    if (!entry_at(i).pending) continue;
-    discard(k, disarm(i, entry_at(i).generation));
-  }
+void wheel::take_all(std::vector<envelope*>& into) {
+  for (std::uint32_t i = 1; i < places_; ++i)
+    if (entry_at(i).pending) into.push_back(disarm(i, entry_at(i).generation));
 }
 
 // ---- all of them
@@ -206,10 +207,12 @@ std::optional<time_point> timers::due_of(timer_ref ref) {
 void timers::advance(time_point now) {
   const auto tick =
       static_cast<wheel::tick>(std::max<std::int64_t>(0, std::chrono::floor<milliseconds>(now - origin_).count()));
+  std::vector<std::pair<pid, envelope*>> abroad;
   for (wheel& w : wheels_) {
     const std::scoped_lock lock{w.lock};
-    w.advance(tick, kernel_);
+    w.advance(tick, kernel_, abroad);
   }
+  for (const auto& [to, e] : abroad) kernel_.send(to, e->what(), e);
 }
 
 std::optional<time_point> timers::next() {
@@ -225,10 +228,12 @@ std::optional<time_point> timers::next() {
 }
 
 void timers::drop_all() {
+  std::vector<envelope*> left;
   for (wheel& w : wheels_) {
     const std::scoped_lock lock{w.lock};
-    w.drop_all(kernel_);
+    w.take_all(left);
   }
+  for (envelope* e : left) discard(kernel_, e);
 }
 
 std::size_t timers::size() {

@@ -38,8 +38,13 @@ worker_scheduler::worker_scheduler(kernel& k, const runtime_options& options)
 worker_scheduler::~worker_scheduler() = default;
 
 void worker_scheduler::begin() {
-  for (auto& w : workers_) launch(*w.load());
-  keeper_ = threads_.start("coppice-time", std::nullopt, [this] { keep_time(); });
+  try {
+    for (auto& w : workers_) launch(*w.load());
+    keeper_ = threads_.start("coppice-time", std::nullopt, [this] { keep_time(); });
+  } catch (...) {
+    (void)stop({});
+    throw;
+  }
 }
 
 worker& worker_scheduler::fresh_worker(std::uint32_t number) {
@@ -50,9 +55,11 @@ worker& worker_scheduler::fresh_worker(std::uint32_t number) {
   } else {
     w = retired_.back();
     retired_.pop_back();
-    w->thread->join();  // it said that it is finished
+    if (w->thread) w->thread->join();  // it said that it is finished
+    w->thread.reset();
     w->finished = 0;
     w->replaced = false;
+    w->now.out.closed = false;
     w->next.reopen();
   }
   w->k = &kernel_;
@@ -68,11 +75,11 @@ void worker_scheduler::launch(worker& w) {
   w.thread = threads_.start("coppice-" + std::to_string(w.number), core, [this, &w] { work(w); });
 }
 
-bool worker_scheduler::stop() {
+bool worker_scheduler::stop(time_point deadline) {
   stopping_ = true;
   for (auto& w : workers_) unpark(*w.load());
   kick_timekeeper();
-  const time_point deadline = clock_.now() + std::chrono::milliseconds{200};
+  deadline = std::max(deadline, clock_.now() + std::chrono::milliseconds{200});
   bool clean = true;
   const auto end = [&](std::unique_ptr<thread_handle>& thread, std::atomic<std::uint32_t>& finished) {
     if (!thread) return;
@@ -181,6 +188,7 @@ bool worker_scheduler::unpark(worker& w) {
 // ---- a worker's loop
 
 void worker_scheduler::work(worker& w) {
+  while (w.cleared.load(std::memory_order_acquire) == 0) threads_.wait(w.cleared, 0, std::nullopt);
   here = &w;
   current_turn = &w.now;
   while (slot* p = pick(w)) {
@@ -195,7 +203,8 @@ void worker_scheduler::work(worker& w) {
 
 void worker_scheduler::leave(worker& w) {
   if (w.woken) stop_searching(w);
-  if (w.replaced && !stopping_) {  // what it had in its queues went to its successor, what it signalled later elsewhere
+  if (w.replaced && !stopping_) {
+    hand_over(w);
     const std::scoped_lock lock{all_mutex_};
     retired_.push_back(&w);
   }
@@ -205,6 +214,21 @@ void worker_scheduler::leave(worker& w) {
   current_turn = nullptr;
   w.finished = 1;
   threads_.wake_all(w.finished);
+}
+
+/// What it had in its queues went to its successor. It may have come back meanwhile and taken up more.
+void worker_scheduler::hand_over(worker& w) {
+  std::vector<slot*> left;
+  {
+    const std::scoped_lock lock{w.lock};
+    while (w.queue.size() != 0) left.push_back(w.queue.pop_front());
+    while (w.fresh.size() != 0) left.push_back(w.fresh.pop_front());
+    note_surplus(w);
+  }
+  slot* next = nullptr;
+  (void)w.next.exchange(nullptr, next);
+  if (next != nullptr) left.push_back(next);
+  for (slot* p : left) inject(*p);
 }
 
 slot* worker_scheduler::pick(worker& w) {
@@ -220,10 +244,19 @@ slot* worker_scheduler::pick(worker& w) {
     slot* p = pop(w);
     if (p == nullptr) p = search(w);
     if (p == nullptr) continue;
-    if (w.woken) [[unlikely]]
+    if (w.woken) [[unlikely]] {
       stop_searching(w);
+      call_for_help(w);
+    }
     return p;
   }
+}
+
+/// While a worker searches, nobody else is woken. Once it has found something it looks whether there is more.
+void worker_scheduler::call_for_help(const worker& w) {
+  if (w.surplus.load(std::memory_order_relaxed) != 0 || injected_size_.load(std::memory_order_seq_cst) != 0 ||
+      (w.victim != nullptr && w.victim->surplus.load(std::memory_order_relaxed) != 0))
+    wake_if_worth(w);
 }
 
 /// It was counted among the searchers, and has found something or given up.
@@ -350,7 +383,7 @@ slot* worker_scheduler::steal_worthy(worker& w) {
 
 bool worker_scheduler::called_off(const worker& w) const {
   return injected_size_.load(std::memory_order_seq_cst) != 0 || stopping_.load(std::memory_order_relaxed) ||
-         w.replaced.load(std::memory_order_relaxed);
+         w.replaced.load(std::memory_order_seq_cst);
 }
 
 slot* worker_scheduler::spin(worker& w) {
@@ -397,10 +430,12 @@ slot* worker_scheduler::search(worker& w) {
   if (w.woken) {
     p = spin(w);
     stop_searching(w);
+    if (p != nullptr) call_for_help(w);
   }
   if (p == nullptr && !called_off(w) && count_ > 1 && !guarded_.exchange(true)) {
     p = stand_guard(w);
     guarded_ = false;
+    if (p != nullptr) wake_one();  // somebody else stands guard
   }
   if (p == nullptr && !called_off(w) && !w.woken) park(w);
   w.measured_at = clock_.now();
@@ -480,19 +515,45 @@ void worker_scheduler::look_for_stalls(time_point now) {
       continue;
     }
     // Long, but no stall: at least what it has sent and signalled can go on elsewhere.
-    kernel_.flush_from_outside(w.now);
+    flush(w);
     if (parked_.load() == 0) continue;
     slot* waiting = w.next.take_from_outside(threads_, biased_lock::access::open);
     if (waiting != nullptr) inject(*waiting);
   }
 }
 
+void worker_scheduler::clear(worker& w) {
+  w.cleared = 1;
+  threads_.wake_all(w.cleared);
+}
+
+void worker_scheduler::flush(worker& w) {
+  const std::scoped_lock lock{outsiders_};
+  kernel_.flush_from_outside(w.now);
+}
+
 void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting) {
   slot* culprit = stuck.current.load();
-  kernel_.flush_from_outside(stuck.now);
   worker& successor = fresh_worker(stuck.number);
+  successor.cleared = 0;
+  try {
+    launch(successor);
+  } catch (const std::exception& x) {
+    kernel_.log(log_level::error, "a process holds its worker, and nobody can take over", {{"reason", x.what()}});
+    stuck.seen_at = clock_.now();  // after a while it is tried again
+    const std::scoped_lock lock{all_mutex_};
+    retired_.push_back(&successor);
+    return;
+  }
+  if (stuck.now.guard.phase.load(std::memory_order_acquire) != stuck.seen_phase) {  // it has come back meanwhile
+    successor.replaced = true;
+    clear(successor);
+    return;
+  }
+  stuck.now.out.closed = true;
+  flush(stuck);
   stuck.lock.lock();
-  stuck.replaced = true;
+  stuck.replaced.store(true, std::memory_order_seq_cst);
   std::swap(successor.queue, stuck.queue);
   std::swap(successor.fresh, stuck.fresh);
   note_surplus(stuck);
@@ -507,7 +568,10 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
     const std::scoped_lock lock{all_mutex_};
     ++stalls_;
   }
-  launch(successor);
+  clear(successor);
+  // Should it have come back in this very moment and gone to sleep, then nobody else would wake it to leave.
+  searching_.fetch_add(1);
+  if (!unpark(stuck)) searching_.fetch_sub(1);
   if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
 }
 
@@ -517,15 +581,16 @@ bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
     if (w.current.load() != &p) continue;
     stall_guard& guard = w.now.guard;
     const std::uint32_t phase = guard.phase.load(std::memory_order_acquire);
-    const std::uint32_t section = guard.section.load(std::memory_order_acquire);
     std::uint32_t none = stall_guard::none;
-    if (phase % 2 == 0 || section % 2 == 1 || &w == here ||
-        !guard.state.compare_exchange_strong(none, stall_guard::asked))
-      return false;
+    if (phase % 2 == 0 || &w == here || !guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
     threads_.barrier_everywhere();
+    // From here on its code enters no section any more; one that it is in is over soon, unless it is its last one.
+    const time_point patience = clock_.now() + std::chrono::milliseconds{1};
+    while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < patience) cpu_pause();
     const bool still = guard.phase.load(std::memory_order_acquire) == phase &&
-                       guard.section.load(std::memory_order_acquire) == section && w.current.load() == &p &&
+                       guard.section.load(std::memory_order_acquire) % 2 == 0 && w.current.load() == &p &&
                        p.serial() == serial;
+    if (still) flush(w);  // what it has sent comes before the news of its end
     guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
     return still;
   }

@@ -67,7 +67,7 @@ void network::arrive(packet p) {
   node* receiver = world_.find(p.to);
   if (receiver == nullptr || !receiver->up()) return;
   if (receiver->paused()) {
-    packets_.emplace(world_.now() + quality.retry_after, std::move(p));
+    waiting_.push_back(std::move(p));
     return;
   }
   if (!open(p.from, p.to)) {
@@ -140,8 +140,18 @@ void network::silence(node_id node) {
     if (e.up && pair.second == node) suspect(pair.first, pair.second);
 }
 
+void network::renumber(node_id before, node_id now) {
+  if (!before) return;
+  std::vector<std::pair<node_id, node_id>> same;
+  for (const auto& [from, to] : cut_)
+    if (from == before || to == before) same.emplace_back(from == before ? now : from, to == before ? now : to);
+  cut_.insert(same.begin(), same.end());
+}
+
 void network::forget(node_id node) {
   silence(node);
+  std::erase_if(packets_, [&](const auto& entry) { return entry.second.from == node && entry.second.tries != 0; });
+  std::erase_if(waiting_, [&](const packet& p) { return p.from == node; });
   std::erase_if(endpoints_, [&](const auto& entry) { return entry.first.first == node; });
 }
 

@@ -66,9 +66,10 @@ class node_scheduler final : public detail::scheduler {
     return false;
   }
   void done_with_stuck(detail::slot&) override {}
-  bool stop() override { return true; }
+  bool stop(time_point) override { return true; }
   void count(runtime_counters& into) override {
     into.turns = node_.turns_;
+    into.stalls = node_.stalls_;
     into.handled = node_.turn_.handled.load();
   }
   bool is_running(const detail::slot& p) override { return node_.is_stuck(p); }
@@ -91,7 +92,9 @@ node::~node() {
 void node::start() {
   environment_ = std::make_shared<node_environment>(*this);
   options_.node = node_id{world_.new_node_number()};
+  world_.net().renumber(id_, options_.node);
   id_ = options_.node;
+  paused_ = false;
   runtime_ = std::make_unique<runtime>(environment_, options_);
   runtime_->host().set_scheduler(std::make_unique<node_scheduler>(*this));
   runtime_->connect(world_.net().attach(id_));
@@ -126,6 +129,11 @@ void node::pause() {
   world_.net().silence(id_);
 }
 
+void node::resume() {
+  paused_ = false;
+  world_.net().send_waiting();
+}
+
 void node::restart() {
   crash();
   start();
@@ -139,10 +147,19 @@ void node::stick(pid who, std::chrono::nanoseconds duration) {
                     .since = world_.now()});
 }
 
-/// Stuck in its code means: in the handler of a message. Other signals are not its code's business.
+/// Stuck in its code means: in what runs for this signal. Links and exits are not its code's business.
 bool node::holds(const stuck& s, const detail::slot& p) noexcept {
-  return s.process == &p && s.serial == p.serial() && s.in_hand == nullptr && p.process != nullptr &&
-         p.mail.tail.load() != nullptr && p.accepts(*p.mail.head);
+  if (s.process != &p || s.serial != p.serial() || s.in_hand != nullptr || p.process == nullptr) return false;
+  if (p.mail.tail.load() == nullptr || p.mail.head->serial() != p.serial()) return false;
+  switch (p.mail.head->what()) {
+    case detail::signal::message:
+    case detail::signal::reply:
+    case detail::signal::down:
+    case detail::signal::timeout:
+    case detail::signal::wait_over:
+    case detail::signal::wake: return true;
+    default: return false;
+  }
 }
 
 bool node::is_stuck(const detail::slot& p) const noexcept {
@@ -162,6 +179,7 @@ void node::look_at_stuck(time_point now) {
     if (now < s.until) {
       if (!s.reported && s.in_hand == nullptr && is_stuck(*s.process) && now - s.since >= options_.stall_after) {
         s.reported = true;
+        ++stalls_;
         runtime_->host().report_stall(*s.process, std::chrono::duration_cast<std::chrono::milliseconds>(now - s.since));
       }
       ++i;
@@ -307,9 +325,10 @@ bool world::advance_to_next(time_point limit) {
 
 bool world::run(std::chrono::nanoseconds limit) {
   const time_point end = now_ + limit;
-  while (now_ < end)
-    if (!step()) return true;
-  return false;
+  while (now_ < end && step_before(end)) {}
+  const bool quiet = !next_event() && std::ranges::all_of(nodes_, [](const node& n) { return n.choices() == 0; });
+  if (!quiet) now_ = std::max(now_, end);
+  return quiet;
 }
 
 void world::run_for(std::chrono::nanoseconds duration) {

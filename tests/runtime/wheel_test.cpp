@@ -38,6 +38,11 @@ class wheel_test : public testing::Test {
     return e;
   }
   wheel::armed arm(wheel& w, wheel::tick due, int id) const { return w.arm(due, time_point{}, sink.id(), letter(id)); }
+  void advance(wheel& w, wheel::tick now) {
+    std::vector<std::pair<pid, envelope*>> abroad;
+    w.advance(now, rt.host(), abroad);
+    EXPECT_TRUE(abroad.empty());
+  }
   static void drop(envelope* e) {
     (void)detail::take_body<fired>(*e);
     detail::release(e);
@@ -51,9 +56,9 @@ class wheel_test : public testing::Test {
 TEST_F(wheel_test, a_timer_fires_at_its_tick_and_not_before) {
   wheel w{0};
   arm(w, 10, 1);
-  w.advance(9, rt.host());
+  advance(w, 9);
   EXPECT_EQ(fired_so_far(), std::vector<int>{});
-  w.advance(10, rt.host());
+  advance(w, 10);
   EXPECT_EQ(fired_so_far(), std::vector<int>{1});
   EXPECT_EQ(w.size(), 0U);
 }
@@ -61,9 +66,9 @@ TEST_F(wheel_test, a_timer_fires_at_its_tick_and_not_before) {
 TEST_F(wheel_test, a_timer_in_the_past_fires_at_the_next_tick) {
   wheel w{100};
   arm(w, 3, 1);
-  w.advance(100, rt.host());
+  advance(w, 100);
   EXPECT_EQ(fired_so_far(), std::vector<int>{});
-  w.advance(101, rt.host());
+  advance(w, 101);
   EXPECT_EQ(fired_so_far(), std::vector<int>{1});
 }
 
@@ -72,7 +77,7 @@ TEST_F(wheel_test, timers_of_one_tick_fire_in_the_order_they_were_armed) {
   for (const wheel::tick due : {5ULL, 300ULL, 70'000ULL, 20'000'000ULL, 5'000'000'000ULL}) {
     wheel w{0};
     for (int i = 0; i < 5; ++i) arm(w, due, i);
-    w.advance(due, rt.host());
+    advance(w, due);
     EXPECT_EQ(fired_so_far(), (std::vector<int>{0, 1, 2, 3, 4})) << "due at " << due;
   }
 }
@@ -81,9 +86,9 @@ TEST_F(wheel_test, one_armed_late_fires_after_those_armed_early_for_the_same_tic
   wheel w{0};
   arm(w, 300, 1);
   arm(w, 300, 2);
-  w.advance(280, rt.host());  // they have come down to the lowest level
+  advance(w, 280);  // they have come down to the lowest level
   arm(w, 300, 3);
-  w.advance(300, rt.host());
+  advance(w, 300);
   EXPECT_EQ(fired_so_far(), (std::vector<int>{1, 2, 3}));
 }
 
@@ -95,7 +100,7 @@ TEST_F(wheel_test, a_cancelled_timer_gives_its_letter_back_and_never_fires) {
   ASSERT_NE(e, nullptr);
   drop(e);
   EXPECT_EQ(w.disarm(a.index, a.generation), nullptr);
-  w.advance(10, rt.host());
+  advance(w, 10);
   EXPECT_EQ(fired_so_far(), std::vector<int>{2});
 }
 
@@ -110,7 +115,7 @@ TEST_F(wheel_test, an_old_name_never_meets_a_new_timer_in_the_same_place) {
   EXPECT_EQ(w.due_of(old.index, old.generation), std::nullopt);
   EXPECT_TRUE(w.due_of(young.index, young.generation).has_value());
   EXPECT_EQ(w.disarm(young.index + 1000, 0), nullptr);
-  w.advance(10, rt.host());
+  advance(w, 10);
   EXPECT_EQ(fired_so_far(), std::vector<int>{2});
 }
 
@@ -119,11 +124,11 @@ TEST_F(wheel_test, a_timer_beyond_the_horizon_waits_for_its_time) {
   wheel w{12'345};
   arm(w, far, 1);
   arm(w, far + 1, 2);
-  w.advance(far - 1, rt.host());
+  advance(w, far - 1);
   EXPECT_EQ(fired_so_far(), std::vector<int>{});
-  w.advance(far, rt.host());
+  advance(w, far);
   EXPECT_EQ(fired_so_far(), std::vector<int>{1});
-  w.advance(far + 1, rt.host());
+  advance(w, far + 1);
   EXPECT_EQ(fired_so_far(), std::vector<int>{2});
 }
 
@@ -184,7 +189,7 @@ TEST_F(wheel_test, any_mix_of_arming_cancelling_and_advancing_agrees_with_the_mo
         names.erase(at);
       } else {
         now += some_delay(random) / 4 + 1;
-        w.advance(now, rt.host());
+        advance(w, now);
         ASSERT_EQ(fired_so_far(), expected.advance(now)) << "seed " << seed << ", step " << step;
       }
       ASSERT_EQ(w.size(), expected.pending.size());
@@ -193,7 +198,9 @@ TEST_F(wheel_test, any_mix_of_arming_cancelling_and_advancing_agrees_with_the_mo
         ASSERT_GT(*w.next(), now);
       }
     }
-    w.drop_all(rt.host());
+    std::vector<envelope*> left;
+    w.take_all(left);
+    std::ranges::for_each(left, drop);
     EXPECT_EQ(w.size(), 0U);
   }
 }

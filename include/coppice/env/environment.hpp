@@ -23,7 +23,8 @@ class random_source {
 class blocking_pool {
  public:
   virtual ~blocking_pool() = default;
-  /// Runs `job` on some thread, later. `job` must not throw.
+  /// Runs `job` on some thread, later. `job` must not throw. Throws `std::system_error` when there is no thread and
+  /// none can be started: then the job will not run.
   virtual void submit(std::move_only_function<void()> job) = 0;
 };
 

@@ -24,7 +24,7 @@ class thread_handle {
 class threads {
  public:
   virtual ~threads() = default;
-  /// Starts a thread named `name` (as debuggers show it), pinned to core `core` when given.
+  /// Starts a thread named `name` (as debuggers show it), pinned to core `core` when given. Throws `std::system_error`.
   [[nodiscard]] virtual std::unique_ptr<thread_handle> start(std::string name, std::optional<unsigned> core,
                                                              std::move_only_function<void()> body) = 0;
   /// How many threads can run at once here.

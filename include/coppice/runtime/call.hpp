@@ -117,7 +117,9 @@ class reply_to {
   bool give(result<R> value) {
     const auto kernel = state_->k.lock();
     if (!kernel || state_->answered.exchange(true)) return false;
-    detail::answer<R>(*kernel, state_->caller, state_->call, std::move(value));
+    // From the node of whoever answers, over the network if need be.
+    const detail::turn* t = detail::turn_here();
+    detail::answer<R>(t != nullptr ? *t->k : *kernel, state_->caller, state_->call, std::move(value));
     return true;
   }
   std::shared_ptr<detail::pending_reply_of<R>> state_;
@@ -167,8 +169,10 @@ class request {
       detail::answer_error<reply_type>(*k, caller_, call_, std::move(why));
   }
   /// From here on the answer comes from the handle, wherever that goes.
+  /// Throws `std::logic_error` when it was answered or deferred before.
   [[nodiscard]] reply_to<reply_type> defer() {
     detail::kernel* k = std::exchange(kernel_, nullptr);
+    if (k == nullptr) throw std::logic_error{"this request was answered, deferred or moved away before"};
     auto state = std::make_shared<detail::pending_reply_of<reply_type>>(k->weak_from_this(), callee_, caller_, call_);
     if (const detail::kernel_section mine{*slot_, callee_.serial()}) k->defer(*slot_, state);
     return reply_to<reply_type>{std::move(state)};
@@ -191,8 +195,14 @@ template <class M>
 struct received<request<M>> {
   [[nodiscard]] static bool matches(const envelope& e) noexcept { return e.type == &plain_request<M>; }
   [[nodiscard]] static request<M> take(coroutine& me, envelope& e) {
-    auto body = take_body<request_body<M>>(e);
-    return request<M>{me, body.caller, body.call, std::move(body.message)};
+    const auto& body = static_cast<letter<request_body<M>>&>(e).body;
+    const open_call waiting{body.caller, body.call, &answer_error<reply_of<M>>};
+    try {
+      return request<M>{me, waiting.caller, waiting.call, take_body<request_body<M>>(e).message};
+    } catch (...) {  // moving the message has failed
+      answer_dropped(me.host(), me.id(), waiting);
+      throw;
+    }
   }
 };
 
@@ -230,12 +240,12 @@ class [[nodiscard]] calling : waiter {
     call_ = me.new_number();
     letter_->body.caller = me.id();
     letter_->body.call = call_;
-    me.wait(h, *this, timeout_);
     kernel& k = me.host();
     remote_ = to_.node() != k.node();
     if (remote_) [[unlikely]]
       k.await_remote_reply(me.id(), call_, to_, &answer_error<reply_type>);
     k.send(to_, signal::message, std::exchange(letter_, nullptr));
+    me.wait(h, *this, timeout_);
     return true;
   }
   result<reply_type> await_resume() {

@@ -23,15 +23,18 @@ struct process_info {
   std::string name;   ///< registered; empty: none
   std::string label;  ///< given for people; empty: none
   process_state state = process_state::waiting;
-  std::uint32_t mailbox = 0;  ///< messages waiting; of a process that is stuck, as it was when last seen
-  std::uint32_t handled = 0;  ///< signals handled since it started, modulo 2^32
+  /// False: it had no time to be looked at. `mailbox` is then as it was last seen, `links` may hold the parent only,
+  /// and `monitors`, `monitored` are 0.
+  bool complete = true;
+  std::uint32_t mailbox = 0;  ///< messages waiting
+  std::uint32_t handled = 0;  ///< signals and resumptions since it started, modulo 2^32
   std::size_t memory = 0;     ///< bytes of the process itself, without its queue and without what its objects own
   pid parent;                 ///< who spawned it; nobody: it was spawned from outside
   std::vector<pid> links;
   std::uint32_t monitors = 0;   ///< how many it has on others
   std::uint32_t monitored = 0;  ///< how many others have on it
   bool traps_exits = false;
-  std::chrono::milliseconds age{0};  ///< to a tenth of a second
+  std::chrono::milliseconds age{0};  ///< up to a tenth of a second off
 };
 
 /// Sums since the start of the runtime, each exact when nothing runs.

@@ -142,13 +142,16 @@ class [[nodiscard]] blocking_call : waiter {
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
     coroutine& me = process_of(h.promise());
-    me.wait(h, *this, no_timeout);
     number_ = me.new_number();
     me.host().submit_blocking(
-        [j = std::move(job_), k = me.host().shared_from_this(), who = me.id(), number = number_]() mutable {
+        // Not the owner of the runtime: the environment, which the runtime holds on to, must be able to end when main
+        // does, and waits for this work.
+        [j = std::move(job_), runs_in = me.host().weak_from_this(), who = me.id(), number = number_]() mutable {
           j->run();
-          k->send_late(who, signal::wake, make_letter<done>(plain<done>, number, std::move(j)));
+          if (const auto k = runs_in.lock())
+            k->send_late(who, signal::wake, make_letter<done>(plain<done>, number, std::move(j)));
         });
+    me.wait(h, *this, no_timeout);  // last: what throws before leaves no trace of a wait
   }
   result_type await_resume() {
     if (job_->failure) std::rethrow_exception(std::move(job_->failure));

@@ -8,7 +8,7 @@
 ///     coppice::runtime rt;
 ///     const coppice::pid p = rt.spawn(greeter);
 ///     rt.send(p, hello{"world"});
-///     rt.wait(p);
+///     rt.wait(p);                                    // or, from its first line to its last: rt.run(body, args...)
 ///
 /// Nothing is global: any number of runtimes live side by side and know nothing of each other.
 #include <coppice/runtime/spawn.hpp>
@@ -64,6 +64,11 @@ class runtime {
     kernel_->send(to, detail::signal::message,
                   detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
   }
+  /// To whoever has that name now; a dead letter when nobody has.
+  template <class M>
+  void send(std::string_view name, M&& message) {
+    send(where(name), std::forward<M>(message));
+  }
   template <class M, class T, class... Args>
     requires handles_cast<T, M>
   void cast(ref<T> to, Args&&... args) {
@@ -106,8 +111,19 @@ class runtime {
     return run_call(
         detail::calling<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...}.within(timeout));
   }
-  /// Until `who` has ended: its reason, `noproc` when it had ended before.
+  /// Until `who` has ended: its reason, `noproc` when it had ended before. To be sure of the reason use `run`.
   exit_reason wait(pid who);
+  /// Spawns a process, waits until it has ended and gives its reason: what a `main` is made of.
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  exit_reason run(F body, Args&&... args) {
+    must_be_outside();
+    auto into = std::make_shared<outcome<exit_reason>>();
+    helper("runs a process for a thread", run_body<F, std::decay_t<Args>...>, into, std::move(body),
+           std::forward<Args>(args)...);
+    wait_for(into->done);
+    return *into->value;
+  }
 
   // -- names
   [[nodiscard]] result<void> register_name(std::string_view name, pid who) { return kernel_->register_name(name, who); }
@@ -119,12 +135,16 @@ class runtime {
   /// All live processes, without stopping any. Costs time for each process, and none of theirs.
   [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
   [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
-  /// Its parent, its parent's parent and so on, as far as they are alive.
+  /// Its parent, its parent's parent and so on, up to the first that has ended: who spawned that is not known any more.
   [[nodiscard]] std::vector<pid> ancestors(pid who);
   [[nodiscard]] runtime_counters counters() { return kernel_->counters(); }
   template <class E>
   void subscribe(pid who) {
     kernel_->events().subscribe(detail::plain<E>, who);
+  }
+  template <class E>
+  bool unsubscribe(pid who) {
+    return kernel_->events().unsubscribe(detail::plain<E>, who);
   }
   template <class E>
   void publish(const E& event) {
@@ -176,11 +196,23 @@ class runtime {
   result<reply_of<M>> run_call(detail::calling<M> call) {
     must_be_outside();
     auto into = std::make_shared<outcome<result<reply_of<M>>>>();
-    spawn(make_call<M>, std::move(call), into);
+    helper("calls for a thread", make_call<M>, std::move(call), into);
     wait_for(into->done);
     return std::move(*into->value);
   }
   static task<> await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into);
+  template <class F, class... Args>
+  static task<> run_body(self& me, std::shared_ptr<outcome<exit_reason>> into, F body, Args... args) {
+    const completion<exit_reason> completing{me, into, exit_reason::killed()};
+    me.spawn_monitor(std::move(body), std::move(args)...);
+    const down d = co_await me.receive<down>();
+    into->value = d.reason;
+  }
+  /// A process that waits in the place of a plain thread.
+  template <class F, class... Args>
+  void helper(const char* label, F body, Args&&... args) {
+    detail::or_throw(detail::spawn_coroutine(*kernel_, {.label = label}, std::move(body), std::forward<Args>(args)...));
+  }
   static void must_be_outside();
   static void finish(detail::kernel& k, std::atomic<std::uint32_t>& done);
   void wait_for(std::atomic<std::uint32_t>& done);

@@ -107,6 +107,9 @@ class self {
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
   ref<T> spawn_link(Args&&... args);
+  template <class T, class... Args>
+    requires detail::object_from<T, Args...>
+  monitored spawn_monitor(Args&&... args);
   /// With a name, a label or a link: `name_taken` when somebody else has the name, and then nothing was started.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
@@ -224,7 +227,10 @@ class self {
   }
   /// The parent's half of a spawn.
   void adopt(pid child, bool linked, monitor_ref watched_as) {
-    if (const auto mine = section()) kernel_->adopt(*slot_, child, linked, watched_as);
+    if (const auto mine = section())
+      kernel_->adopt(*slot_, child, linked, watched_as);
+    else if (linked)  // spawned by what has ended: the link tells so
+      kernel_->send_exit(child, {id(), exit_reason::noproc(), true});
   }
 
   detail::kernel* kernel_;

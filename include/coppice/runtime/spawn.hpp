@@ -62,8 +62,28 @@ struct object_start : start_letter {
                                         .deliver = &make};
 };
 
+// What a coroutine captures or takes by reference is gone when it first waits. Generic callables can't be looked into.
+template <class F>
+inline constexpr bool takes_values = true;
+template <class R, class... Ps>
+inline constexpr bool takes_values<R (*)(self&, Ps...)> = (!std::is_reference_v<Ps> && ...);
+template <class R, class C, class... Ps>
+inline constexpr bool takes_values<R (C::*)(self&, Ps...) const> = (!std::is_reference_v<Ps> && ...);
+template <class F>
+consteval bool body_takes_values() {
+  if constexpr (requires { &F::operator(); })
+    return takes_values<decltype(&F::operator())>;
+  else
+    return takes_values<F>;
+}
+
 template <class F, class... Args>
 [[nodiscard]] result<pid> spawn_coroutine(kernel& k, birth with, F&& body, Args&&... args) {
+  static_assert(!std::is_class_v<F> || std::is_empty_v<F>,
+                "the body of a process must not capture anything: pass it as an argument, by value");
+  static_assert(
+      body_takes_values<F>(),
+      "the body of a process must take its arguments by value: a reference would dangle at its first co_await");
   k.before_spawn();
   void* raw = allocate(sizeof(coroutine));
   auto* c = ::new (raw) coroutine{k};
@@ -72,7 +92,7 @@ template <class F, class... Args>
     const std::size_t bytes = newest_frame_bytes;
     auto frame = made.release();
     frame.promise().belong_to(*c);
-    c->set_root(frame);
+    c->set_root(frame, frame.promise());
     return k.start(::new (allocate(sizeof(coroutine_start))) coroutine_start{std::move(with), c, bytes});
   } catch (...) {
     c->destroy_unborn();
@@ -84,6 +104,9 @@ template <class T, class... Args>
 [[nodiscard]] result<pid> spawn_object(kernel& k, birth with, Args&&... args) {
   k.before_spawn();
   using letter_t = object_start<T, std::decay_t<Args>...>;
+  static_assert(alignof(T) <= alignof(std::max_align_t) &&
+                    alignof(std::tuple<std::decay_t<Args>...>) <= alignof(std::max_align_t),
+                "over-aligned objects and arguments are not supported");
   static_assert(sizeof(letter_t) <= letter_t::type_of.size);
   void* raw = allocate(letter_t::type_of.size);
   try {
@@ -148,6 +171,16 @@ ref<T> self::spawn_link(Args&&... args) {
       detail::spawn_object<T>(*kernel_, {.parent = id(), .linked = true}, std::forward<Args>(args)...));
   adopt(child, true, {});
   return ref<T>{child};
+}
+
+template <class T, class... Args>
+  requires detail::object_from<T, Args...>
+monitored self::spawn_monitor(Args&&... args) {
+  const monitor_ref ref = unborn_monitor();
+  const pid child = detail::or_throw(
+      detail::spawn_object<T>(*kernel_, {.parent = id(), .watched_as = ref}, std::forward<Args>(args)...));
+  adopt(child, false, ref);
+  return {child, ref};
 }
 
 template <class F, class... Args>

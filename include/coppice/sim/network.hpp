@@ -41,6 +41,10 @@ class network {
   /// The node is gone for good, or for a while: whoever is connected to it will notice in time.
   void silence(node_id node);
   void forget(node_id node);
+  /// The machine of a node has a new one: what was cut off stays cut off.
+  void renumber(node_id before, node_id now);
+  /// What could not get through may be tried again.
+  void send_waiting();
 
   /// When the next packet or suspicion is due.
   [[nodiscard]] std::optional<time_point> next() const;
@@ -74,7 +78,6 @@ class network {
   [[nodiscard]] connection connect(node_id from, node_id to);
   [[nodiscard]] bool send(node_id from, connection over, parcel& p);
   void transmit(packet p);
-  void send_waiting();
   void arrive(packet p);
   void accept(endpoint& here, const packet& p);
   void suspect(node_id by, node_id of);
@@ -88,7 +91,7 @@ class network {
   std::map<std::pair<node_id, node_id>, connection> generations_;
   std::multimap<time_point, packet> packets_;
   std::multimap<time_point, suspicion> suspicions_;
-  std::vector<packet> waiting_;  // refusals that can't get through until it heals
+  std::vector<packet> waiting_;  // until the partition heals, or the node is resumed
 };
 
 }  // namespace coppice::sim

@@ -66,11 +66,12 @@ class node {
   void restart();
   /// Nothing runs until `resume`; the clock goes on, and others may take the node for lost.
   void pause();
-  void resume() noexcept { paused_ = false; }
+  void resume();
   [[nodiscard]] bool paused() const noexcept { return paused_; }
   /// Sets the wall clock forward or back. Timers do not care.
   void jump_wall_clock(std::chrono::nanoseconds by) noexcept { wall_offset_ += by; }
-  /// `who` is stuck in its code for `duration`: it handles nothing, and is reported and may be abandoned as such.
+  /// `who` is stuck in its code from the next thing on that it has to handle, for `duration` from now: it is reported
+  /// and may be abandoned as such. One that has nothing to handle is not stuck yet.
   void stick(pid who, std::chrono::nanoseconds duration);
 
  private:
@@ -104,6 +105,7 @@ class node {
   std::chrono::nanoseconds wall_offset_{0};
   detail::turn turn_;
   std::uint64_t turns_ = 0;
+  std::uint64_t stalls_ = 0;
   bool paused_ = false;
 };
 

@@ -30,12 +30,15 @@ class names {
     entry e = of(who);
     return {std::move(e.name), std::move(e.label)};
   }
-  void release(pid who) {
+  /// The process has ended; gives what it was called.
+  entry release(pid who) {
     const std::scoped_lock lock{mutex};
     const auto found = by_pid.find(who);
-    if (found == by_pid.end()) return;
-    if (!found->second.name.empty()) by_name.erase(found->second.name);
+    if (found == by_pid.end()) return {};
+    entry was = std::move(found->second);
+    if (!was.name.empty()) by_name.erase(was.name);
     by_pid.erase(found);
+    return was;
   }
 };
 

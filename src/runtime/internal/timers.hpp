@@ -29,11 +29,12 @@ class wheel {
   [[nodiscard]] envelope* disarm(std::uint32_t index, std::uint32_t generation);
   [[nodiscard]] std::optional<time_point> due_of(std::uint32_t index, std::uint32_t generation);
   /// Sends what is due at `now` or before. Done under the lock, so that a cancel that comes too late finds the message
-  /// sent.
-  void advance(tick now, kernel& k);
+  /// sent. What goes elsewhere is put into `abroad`, to be sent without the lock: on its way it may be destroyed.
+  void advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad);
   /// No timer fires before this tick; none when nothing is pending.
   [[nodiscard]] std::optional<tick> next() const;
-  void drop_all(kernel& k);
+  /// Disarms all.
+  void take_all(std::vector<envelope*>& into);
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   spin_lock lock;  // guards all of the above
@@ -62,7 +63,7 @@ class wheel {
   void remove(std::uint32_t index);
   void free(std::uint32_t index);
   void cascade(unsigned level);
-  void fire(std::uint32_t first, kernel& k);
+  void fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad);
   [[nodiscard]] entry& entry_at(std::uint32_t index) noexcept { return chunks_[index / chunk][index % chunk]; }
   [[nodiscard]] static unsigned place(tick t, unsigned level) noexcept {
     return static_cast<unsigned>(t >> (bits * level)) & (width - 1);

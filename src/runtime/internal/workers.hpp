@@ -118,6 +118,7 @@ struct alignas(128) worker {
 
   // parking
   alignas(64) std::atomic<std::uint32_t> asleep{0};
+  std::atomic<std::uint32_t> cleared{1};  // 0: its thread has to wait until it may begin
   std::atomic<std::uint32_t> finished{0};
   std::unique_ptr<thread_handle> thread;
 
@@ -141,7 +142,7 @@ class worker_scheduler final : public scheduler {
   void wake(std::atomic<std::uint32_t>& done) noexcept override { threads_.wake_all(done); }
   bool take_from_stuck(slot& p, std::uint32_t serial) override;
   void done_with_stuck(slot& p) override;
-  bool stop() override;
+  bool stop(time_point deadline) override;
   void count(runtime_counters& into) override;
   bool is_running(const slot& p) override;
 
@@ -167,6 +168,10 @@ class worker_scheduler final : public scheduler {
   [[nodiscard]] bool called_off(const worker& w) const;
   [[nodiscard]] static bool worthy(const worker& v);
   void stop_searching(worker& w);
+  void call_for_help(const worker& w);
+  void hand_over(worker& w);
+  void flush(worker& w);
+  void clear(worker& w);
   void take_injected(worker& w);
   void note_surplus(worker& w);
   void wake_if_worth(const worker& w);
@@ -200,6 +205,7 @@ class worker_scheduler final : public scheduler {
   std::mutex all_mutex_;
   std::deque<worker> all_;  // also those that were replaced; never freed, as others may still look at them
   std::vector<worker*> retired_;
+  std::mutex outsiders_;  // who flushes a burst from outside: one at a time
   std::uint64_t stalls_ = 0;
 
   alignas(64) std::atomic<std::uint32_t> parked_{0};

@@ -71,6 +71,10 @@ class run {
 
 inline void run::start_node(sim::node& n) {
   write({.kind = what::up, .here = n.id()});
+  for (const sim::node& other : world_.nodes()) {  // a machine that is cut off stays so when it starts again
+    if (!world_.net().open(n.id(), other.id())) write({.kind = what::cut, .here = n.id(), .there = other.id()});
+    if (!world_.net().open(other.id(), n.id())) write({.kind = what::cut, .here = other.id(), .there = n.id()});
+  }
   world_.fail_at("spawn.allocate", 0);
   const pid who = n.rt().spawn(observer, &program_);
   n.rt().subscribe<process_ended>(who);

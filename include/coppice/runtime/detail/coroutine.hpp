@@ -45,7 +45,10 @@ class coroutine final : public body, public self {
 
   void resume_next(std::coroutine_handle<> h) noexcept { next_ = h; }
   [[nodiscard]] std::uint32_t new_number() noexcept { return ++numbers_ == 0 ? ++numbers_ : numbers_; }
-  void set_root(std::coroutine_handle<> root) noexcept { root_ = next_ = root; }
+  void set_root(std::coroutine_handle<> root, promise_base& outermost) noexcept {
+    root_ = next_ = root;
+    outermost_ = &outermost;
+  }
   void settle(slot& p, std::size_t frame_bytes) noexcept;
   /// Drops the message put aside for which `unwanted` holds, if there is one.
   bool flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t), std::uint64_t argument);
@@ -82,7 +85,9 @@ class coroutine final : public body, public self {
   std::uint32_t numbers_ = 0;
   std::coroutine_handle<> next_;  // the frame to resume, by `drain` alone
   std::coroutine_handle<> root_;
+  promise_base* outermost_ = nullptr;  // the root's
   waiter* waiting_ = nullptr;
+  const message_type* handling_ = nullptr;  // what it received last, for the report of a failure
   std::unique_ptr<extras> extras_;
   std::uint32_t held_ = 0;  // messages put aside
   std::uint32_t wait_number_ = 0;

@@ -90,7 +90,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// What is held back of the current handler goes out: before a signal that must not overtake it.
   void flush_burst() {
     if (turn* t = current_turn; t != nullptr && t->out.target != nullptr) [[unlikely]]
-      flush_burst(*t);
+      t->k->flush_burst(*t);  // its kernel's, which need not be this one
   }
   void flush_burst(turn& t);
   void flush_from_outside(turn& t);
@@ -113,7 +113,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void adopt(slot& me, pid child, bool linked, monitor_ref watched_as);
   bool demonitor(slot& me, monitor_ref ref);
   void set_label(slot& me, std::string label);
-  [[nodiscard]] result<void> register_name(std::string_view name, pid who);
+  /// With its first letter, the process is born in the same step: nobody can find its name and nobody behind it.
+  [[nodiscard]] result<void> register_name(std::string_view name, pid who, start_letter* first = nullptr);
   bool unregister_name(std::string_view name);
   [[nodiscard]] pid where(std::string_view name);
 
@@ -202,7 +203,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
     if (b.busy != &p) {
       b.busy = &p;
       b.in_a_row = 0;
-    } else if (++b.in_a_row >= burst::begins_after && t.p != nullptr && t.k == this) {
+    } else if (++b.in_a_row >= burst::begins_after && t.p != nullptr && t.k == this && !b.closed.load()) {
       open_burst(t, p);
     }
   }
@@ -218,12 +219,13 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool take_down(slot& p, envelope& e);
   [[nodiscard]] bool take_timeout(slot& p, envelope& e);
   void apply(slot& p, const envelope& e);
+  void settle_links(slot& p, envelope* from, const envelope* kill);
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
   void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest);
   void end(slot& p, turn& t, envelope* rest);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void tell_the_bereaved(slot& p, pid me, const exit_reason& why);
-  void report_end(pid me, const exit_reason& why);
+  void report_end(pid me, const exit_reason& why, std::string name, std::string label);
   void send_elsewhere(pid to, envelope* e);
   void bounce(pid to, envelope& e, const exit_reason& why);
   template <signal s, class Content>
@@ -243,6 +245,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] verdict handle_link_lost(slot& p, envelope& e, turn& t);
   [[nodiscard]] side_block& side_of(slot& p);
   void free_side(slot& p) noexcept;
+  void push_start(slot& p, start_letter* first);
   [[nodiscard]] std::uint32_t take_slot();
   void free_slot(std::uint32_t index) noexcept;
   enum class view : std::uint8_t { from_outside, as_owner };
@@ -250,7 +253,15 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool look_at(slot& p, std::vector<process_info>& into);
   [[nodiscard]] std::vector<process_info> look_at_all(std::uint32_t first, std::uint32_t last);
   void describe_yourself(slot& p);
+  void count_waiting(slot& p, const envelope* from);
   void release_claim(slot& p, envelope& mine);
+  /// Gives an idle process back that was claimed for a moment, whatever happens meanwhile.
+  struct claim_guard {
+    kernel& k;
+    slot& p;
+    envelope& mine;
+    ~claim_guard() { k.release_claim(p, mine); }
+  };
 
   std::shared_ptr<environment> env_;
   runtime_options options_;
@@ -276,6 +287,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   time_point started_{};
   std::atomic<bool> stopping_{false};
   std::mutex late_mutex_;
+  std::mutex stranded_mutex_;
+  std::map<slot*, body*> stranded_;  // bodies of abandoned processes, whose code has not come back yet
   std::atomic<bool> crashed_{false};
 };
 

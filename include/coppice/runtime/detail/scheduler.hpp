@@ -21,8 +21,8 @@ class scheduler {
   virtual bool take_from_stuck(slot& p, std::uint32_t serial) = 0;
   /// The caller has done with that process what was to be done: the thread may clean up when it comes back.
   virtual void done_with_stuck(slot& p) = 0;
-  /// Ends all threads; those that are stuck are left behind. False: there were such.
-  virtual bool stop() = 0;
+  /// Ends all threads; those that are stuck beyond `deadline` are left behind. False: there were such.
+  virtual bool stop(time_point deadline) = 0;
   virtual void count(runtime_counters& into) = 0;
   /// The process in whose handler some worker is now.
   [[nodiscard]] virtual bool is_running(const slot& p) = 0;

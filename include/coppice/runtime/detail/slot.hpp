@@ -159,12 +159,32 @@ struct stall_guard {
   std::atomic<std::uint32_t> phase{0};                                      // odd while in a body's code
   std::atomic<std::uint32_t> section{0};                                    // odd while that has called the kernel
   std::atomic<std::uint32_t> state{none};
+  static void step(std::atomic<std::uint32_t>& count) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
   /// By the thread that runs, when `state` is not `none`: waits for the decision.
   [[nodiscard]] bool was_taken() const noexcept {
     std::uint32_t now = state.load(std::memory_order_acquire);
     for (; now == asked || now == taken; now = state.load(std::memory_order_acquire)) cpu_pause();
     return now == over;
   }
+};
+
+/// The user's code that runs when a process ends: a stall there is noticed, but the process can't be taken away.
+class last_code {
+ public:
+  explicit last_code(stall_guard* guard) noexcept : guard_{guard} { step(); }
+  ~last_code() { step(); }
+  last_code(const last_code&) = delete;
+  last_code& operator=(const last_code&) = delete;
+
+ private:
+  void step() noexcept {
+    if (guard_ == nullptr) return;
+    stall_guard::step(guard_->section);
+    stall_guard::step(guard_->phase);
+  }
+  stall_guard* guard_;
 };
 
 /// Messages to one receiver that is busy, sent in one go: held back for a moment and pushed together, because its
@@ -178,9 +198,10 @@ struct burst {
   envelope* last = nullptr;
   std::uint32_t count = 0;
   std::uint32_t in_a_row = 0;
-  std::uint32_t met_busy = 0;  // how many receivers were not idle, since the thread began
-  slot* busy = nullptr;        // the receiver of that row
-  biased_lock lock;            // of the chain
+  std::uint32_t met_busy = 0;       // how many receivers were not idle, since the thread began
+  slot* busy = nullptr;             // the receiver of that row
+  std::atomic<bool> closed{false};  // nobody looks after the thread any more: hold nothing back
+  biased_lock lock;                 // of the chain
 };
 
 /// A caller that waits for an answer.
@@ -217,15 +238,20 @@ class kernel_section {
  public:
   kernel_section(slot& me, std::uint32_t serial) noexcept : turn_{current_turn} {
     if (turn_ == nullptr || turn_->p != &me) return;  // not in its own code: nothing of it may be touched
-    step();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    const stall_guard& guard = turn_->guard;
-    const bool lost = guard.state.load(std::memory_order_acquire) != stall_guard::none && guard.was_taken();
+    bool lost = false;
+    for (;;) {
+      turn_->guard.step(turn_->guard.section);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (turn_->guard.state.load(std::memory_order_acquire) == stall_guard::none || lost) [[likely]]
+        break;
+      turn_->guard.step(turn_->guard.section);  // not while somebody decides
+      lost = turn_->guard.was_taken();
+    }
     mine_ = !lost && me.serial() == serial;
     entered_ = true;
   }
   ~kernel_section() {
-    if (entered_) step();
+    if (entered_) turn_->guard.step(turn_->guard.section);
   }
   kernel_section(const kernel_section&) = delete;
   kernel_section& operator=(const kernel_section&) = delete;
@@ -233,10 +259,6 @@ class kernel_section {
   explicit operator bool() const noexcept { return mine_; }
 
  private:
-  void step() noexcept {
-    auto& section = turn_->guard.section;
-    section.store(section.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
   turn* turn_;
   bool entered_ = false;
   bool mine_ = false;
