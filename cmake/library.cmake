@@ -12,6 +12,9 @@ function(coppice_library name)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     coppice_compile(${target})
+    # So that it can become part of a shared library. Nobody replaces our functions at load time.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)  # for src/<name>/internal, never installed
     set_property(GLOBAL APPEND PROPERTY COPPICE_ARCHIVES ${target})
   else()

@@ -5,20 +5,15 @@ namespace coppice::detail {
 constinit thread_local std::size_t newest_frame_bytes = 0;
 
 void promise_base::continue_with(promise_base& finished) noexcept {
-  if (finished.parent_) finished.process_->resume_next(finished.parent_);
+  if (finished.link_ != nullptr) finished.process_->resume_next(any_frame::from_promise(*finished.link_->parent));
 }
 void resume_next(coroutine& c, std::coroutine_handle<> next) noexcept { c.resume_next(next); }
 
-void promise_base::destroy_inner_frames() noexcept {
-  frame_link* innermost = nullptr;
-  for (frame_link* l = awaiting_; l != nullptr; l = l->child->awaiting_) {
-    l->outer = innermost;
-    innermost = l;
-  }
-  while (innermost != nullptr) {
-    frame_link* outer = innermost->outer;
-    std::exchange(*innermost->owner, {}).destroy();
-    innermost = outer;
+void promise_base::destroy_up_to_outermost(std::coroutine_handle<> innermost) noexcept {
+  promise_base* frame = &any_frame::from_address(innermost.address()).promise();
+  while (const frame_link* link = frame->link_) {
+    frame = link->parent;
+    std::exchange(*link->owner, {}).destroy();
   }
 }
 
@@ -31,7 +26,7 @@ coroutine::coroutine(kernel& k) noexcept : body{&type_of}, self{k} {}
 
 void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
   become(p);
-  p.process = this;
+  current_turn->born = this;
   p.note_body_bytes(sizeof(coroutine) + frame_bytes);
 }
 
@@ -110,7 +105,7 @@ void coroutine::destroy() noexcept {
   kernel& k = *kernel_;
   disarm();
   if (root_) {
-    outermost_->destroy_inner_frames();
+    if (next_) promise_base::destroy_up_to_outermost(next_);
     root_.destroy();
   }
   const pid me = id();
@@ -154,7 +149,8 @@ void coroutine::yield(std::coroutine_handle<> h) {
   kernel_->send(id(), signal::wake, make_letter<wait_number>(plain<wait_number>));
 }
 
-void coroutine::end(exit_reason why) {
+void coroutine::end(std::coroutine_handle<> h, exit_reason why) {
+  next_ = h;
   waiting_ = &wake_waiter;
   stop(std::move(why));
 }
@@ -282,13 +278,15 @@ const message_type coroutine_start::type_of{.name = "start",
 
 error error_of(loss how) {
   switch (how.what) {
-    case loss::kind::dropped: return error{errc::no_reply, "the request was dropped without an answer"};
+    case loss::kind::dropped:
+      return error{errc::no_reply, "the request was dropped without an answer; does the callee handle it?"};
     case loss::kind::ended: return error{errc::exited, how.why->to_string()};
     case loss::kind::unreachable:
     case loss::kind::vanished: break;
   }
-  return error{how.why == nullptr || how.why->what() == exit_reason::kind::noconnection ? errc::noconnection
-                                                                                        : errc::noproc};
+  if (how.why == nullptr || how.why->what() == exit_reason::kind::noconnection)
+    return error{errc::noconnection, how.to ? "no connection to the node of " + to_string(how.to) : ""};
+  return error{errc::noproc, how.to ? to_string(how.to) + " is not alive" : "there is nobody to call"};
 }
 
 }  // namespace detail

@@ -56,9 +56,11 @@ exit_reason reason_of(const std::type_info& type, const char* what, const turn& 
 
 namespace {
 // Stands for the body until the start letter has made one, in the process itself, so that its failure is an exit.
-verdict make_body(body&, turn& t, envelope& e) {
-  e.type->deliver(*t.p->process, t, e);
-  return t.p->process->type->offer(*t.p->process, t, e);
+verdict make_body(body& nobody, turn& t, envelope& e) {
+  t.born = nullptr;
+  e.type->deliver(nobody, t, e);
+  if (const kernel_section mine{*t.p, e.serial()}) t.p->process = t.born;
+  return t.born->type->offer(*t.born, t, e);
 }
 constinit const body_type unborn_type{
     .offer = &make_body, .destroy = [](body&, kernel&) noexcept {}, .held = [](const body&) noexcept { return 0U; }};
@@ -80,6 +82,8 @@ void answer_dropped(kernel& k, pid callee, const open_call& lost) {
   if (std::uncaught_exceptions() > 0 && t != nullptr && t->k == &k && ending.why == nullptr &&
       k.pid_of(*t->p) == callee)
     t->unanswered.push_back(lost);
+  else if (t != nullptr && ending.why == nullptr && &k.slot_at(callee.index()) == t->p && !k.alive(callee))
+    lost.fail(k, lost.caller, lost.call, error{errc::exited, exit_reason::abandoned().to_string()});
   else
     lost.fail(k, lost.caller, lost.call, error_of(loss_by(callee)));
 }
@@ -113,6 +117,9 @@ kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
   if (options_.stall_after.count() < 0 || options_.stop_within.count() < 0)
     throw std::invalid_argument{"runtime_options::stall_after and stop_within must not be negative"};
   if (!options_.log) options_.log = stderr_sink();
+  const std::size_t workers = options_.workers != 0 ? options_.workers : env_->threads() ? env_->threads()->cores() : 1;
+  options_.workers = static_cast<unsigned>(workers);
+  timers_ = std::make_unique<timers>(*this, env_->threads() ? workers + 1 : 1, started_);
   // Never moved and never given back: address space for all slots, memory on first touch, one addition to find one. The
   // zeros the kernel hands out are valid slots without a process.
   void* table = ::mmap(nullptr, sizeof(slot) * table_size_, PROT_READ | PROT_WRITE,
@@ -123,12 +130,14 @@ kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
   table_ = static_cast<slot*>(table);
   if (const std::size_t all = sizeof(slot) * table_size_; all > first_part)
     ::madvise(table_ + first_part / sizeof(slot), all - first_part, MADV_HUGEPAGE);
-  const std::size_t workers = options_.workers != 0 ? options_.workers : env_->threads() ? env_->threads()->cores() : 1;
-  options_.workers = static_cast<unsigned>(workers);
-  timers_ = std::make_unique<timers>(*this, env_->threads() ? workers + 1 : 1, started_);
   if (env_->threads() == nullptr) return;
-  scheduler_ = make_worker_scheduler(*this, options_);
-  scheduler_->begin();
+  try {
+    scheduler_ = make_worker_scheduler(*this, options_);
+    scheduler_->begin();
+  } catch (...) {
+    ::munmap(table_, sizeof(slot) * table_size_);
+    throw;
+  }
 }
 
 kernel::~kernel() {
@@ -211,15 +220,16 @@ void kernel::schedule(slot& p, bool spawned) {
 // both.
 [[gnu::always_inline]] inline verdict kernel::offer(slot& p, envelope& e, turn& t) {
   stall_guard& guard = t.guard;
+  body* mine = p.process;  // once we are in its code, somebody may take it out of the slot
   stall_guard::step(guard.phase);
   verdict v = verdict::ended;
   t.message = e.what() == signal::message ? e.type : nullptr;
   try {
-    if (e.type->for_body == p.process->type) [[likely]] {
-      e.type->deliver(*p.process, t, e);
+    if (e.type->for_body == mine->type) [[likely]] {
+      e.type->deliver(*mine, t, e);
       v = t.ends ? verdict::ended : verdict::alive;
     } else {
-      v = p.process->type->offer(*p.process, t, e);
+      v = mine->type->offer(*mine, t, e);
     }
   } catch (const exit_with& x) {  // each by its type: to throw once more would cost as much again
     t.ending = x.reason();
@@ -541,7 +551,8 @@ void kernel::bury(slot& p, envelope* e, bool kept) {
     const std::scoped_lock lock{stranded_mutex_};
     left_behind = stranded_[&p];
     stranded_.erase(&p);
-    if (p.process != nullptr) left_behind = std::exchange(p.process, nullptr);  // it was stuck while it was made
+    if (left_behind == &unborn && current_turn != nullptr && current_turn->born != nullptr)
+      left_behind = current_turn->born;  // made meanwhile
   }
   {
     const exit_reason given_up = exit_reason::abandoned();

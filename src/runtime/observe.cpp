@@ -148,6 +148,18 @@ void kernel::report_stall(slot& p, std::chrono::milliseconds lasting) {
   events_->publish(process_stalled{who.id, who.name, who.label, lasting});
 }
 
+void kernel::report_left_behind() {
+  bool known = false;
+  for (std::uint32_t i = 1; i < std::min(slots_used_.load(), table_size_); ++i) {
+    if (!table_[i].is(slot::has_process) || !scheduler_->is_running(table_[i])) continue;
+    const process_info who = describe(table_[i], view::from_outside);
+    log(log_level::error, "the runtime ends while a process is stuck in its code; its thread is left behind",
+        {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}});
+    known = true;
+  }
+  if (!known) log(log_level::error, "the runtime ends while a process is stuck at its end; its thread is left behind");
+}
+
 void kernel::log(log_level level, std::string_view text, std::initializer_list<log_field> fields) {
   if (!logs(level)) return;
   options_.log->write(
@@ -252,13 +264,39 @@ std::string timestamp(wall_time at) {
   return text.data();
 }
 
+/// A record is one line, whatever it says: nothing in it may look like another record or field.
+void append_escaped(std::string& line, std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (code < 0x20 || code == 0x7f) {
+      line.append("\\x").append(1, digits[code >> 4U]).append(1, digits[code & 15U]);
+    } else {
+      if (c == '\\' || c == '"') line += '\\';
+      line += c;
+    }
+  }
+}
+void append_value(std::string& line, std::string_view value) {
+  const bool plain = value.find_first_of(" =\"\\") == std::string_view::npos;
+  if (!plain) line += '"';
+  append_escaped(line, value);
+  if (!plain) line += '"';
+}
+
 class stderr_log final : public log_sink {
  public:
   void write(const log_record& record) override {
     std::string line = timestamp(record.at);
-    line.append(" ").append(to_string(record.level)).append("  ").append(record.text);
-    for (const log_field& f : record.fields)
-      if (!f.value.empty()) line.append("  ").append(f.key).append("=").append(f.value);
+    line.append(" ").append(to_string(record.level)).append("  ");
+    append_escaped(line, record.text);
+    for (const log_field& f : record.fields) {
+      if (f.value.empty()) continue;
+      line.append("  ").append(f.key).append("=");
+      append_value(line, f.value);
+    }
     line += '\n';
     std::fwrite(line.data(), 1, line.size(), stderr);  // one call, so that lines of several threads do not mix
   }

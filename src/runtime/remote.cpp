@@ -65,7 +65,7 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
     }
     default: break;
   }
-  e.type->drop(*this, e, {loss::kind::unreachable, &why});
+  e.type->drop(*this, e, {loss::kind::unreachable, &why, to});
 }
 
 void kernel::deliver(connection over, parcel p) {

@@ -23,8 +23,7 @@ runtime::~runtime() {
     kernel_->crash();
     return;
   }
-  kernel_->log(log_level::error,
-               "the runtime ends while processes are stuck in their code; their threads are left behind");
+  kernel_->report_left_behind();
   leave_behind(kernel_);
 }
 

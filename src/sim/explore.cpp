@@ -1,5 +1,13 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 
 #include <coppice/sim/explore.hpp>
 
@@ -22,6 +30,8 @@ outcome run_once(std::uint64_t seed, const std::function<void(world&)>& property
     return {.failure = {}, .hash = w.trace_hash()};
   } catch (const std::exception& x) {
     return {.failure = x.what(), .hash = w.trace_hash()};
+  } catch (...) {
+    return {.failure = "threw something that is no std::exception", .hash = w.trace_hash()};
   }
 }
 
@@ -32,21 +42,79 @@ std::string story(const exploration& how, std::uint64_t seed, const std::string&
 
 }  // namespace
 
+namespace {
+
+/// A crash in the middle of a property ends the program: its last words name the seed.
+class last_words {
+ public:
+  explicit last_words(const std::string& words) {
+    size_ = std::min(words.size(), sizeof text_);
+    std::memcpy(text_, words.data(), size_);
+    for (std::size_t i = 0; i < signals.size(); ++i) {
+      struct sigaction act{};
+      act.sa_handler = &speak;
+      act.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+      ::sigaction(signals[i], &act, &before_[i]);
+    }
+  }
+  ~last_words() {
+    for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
+  }
+  last_words(const last_words&) = delete;
+  last_words& operator=(const last_words&) = delete;
+
+ private:
+  static void speak(int number) {
+    (void)!::write(STDERR_FILENO, text_, size_);
+    for (std::size_t i = 0; i < signals.size(); ++i)
+      if (signals[i] == number) ::sigaction(number, &before_[i], nullptr);
+    ::raise(number);
+  }
+  static constexpr std::array<int, 5> signals = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+  static inline std::array<struct sigaction, 5> before_{};
+  static inline char text_[512];
+  static inline std::size_t size_ = 0;
+};
+
+outcome run_and_tell(const exploration& how, std::uint64_t seed, const std::function<void(world&)>& property,
+                     bool traced) {
+  const last_words crash{story(how, seed, "crashed") + "\n"};
+  return run_once(seed, property, traced);
+}
+
+/// Empty: it held.
+std::string try_seed(const exploration& how, std::uint64_t seed, const std::function<void(world&)>& property,
+                     bool traced, bool twice) {
+  const outcome o = run_and_tell(how, seed, property, traced);
+  if (!o.failure.empty()) return story(how, seed, o.failure);
+  if (!twice) return {};
+  const outcome again = run_and_tell(how, seed, property, traced);
+  if (again.hash == o.hash && again.failure.empty()) return {};
+  return story(how, seed, "the same seed left another trace the second time " + again.failure);
+}
+
+/// The one seed to run, from the environment; none: all of them.
+std::optional<std::uint64_t> wanted_seed() {
+  const char* text = std::getenv("COPPICE_SEED");  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
+  if (text == nullptr || *text == 0) return std::nullopt;
+  const std::string_view digits{text};
+  std::uint64_t seed = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+  if (failed != std::errc{} || end != digits.data() + digits.size())
+    throw std::invalid_argument{"COPPICE_SEED is '" + std::string{digits} + "'; it must be the number of a seed"};
+  return seed;
+}
+
+}  // namespace
+
 std::string explore(const exploration& how, const std::function<void(world&)>& property) {
-  if (const char* only = std::getenv("COPPICE_SEED")) {  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
-    const std::uint64_t seed = std::strtoull(only, nullptr, 10);
-    const outcome o = run_once(seed, property, true);
-    return o.failure.empty() ? "" : story(how, seed, o.failure);
-  }
+  if (const auto only = wanted_seed()) return try_seed(how, *only, property, true, how.repeat_every != 0);
+  if (how.seeds == 0) throw std::invalid_argument{"exploration::seeds is 0: that would show nothing"};
   for (std::uint64_t seed = how.first_seed; seed < how.first_seed + how.seeds; ++seed) {
-    const outcome o = run_once(seed, property, false);
-    if (!o.failure.empty()) return story(how, seed, o.failure);
-    if (how.repeat_every == 0 || seed % how.repeat_every != 0) continue;
-    const outcome again = run_once(seed, property, false);
-    if (again.hash != o.hash || !again.failure.empty())
-      return story(how, seed, "the same seed left another trace the second time " + again.failure);
+    const bool twice = how.repeat_every != 0 && seed % how.repeat_every == 0;
+    if (std::string failure = try_seed(how, seed, property, false, twice); !failure.empty()) return failure;
   }
-  return "";
+  return {};
 }
 
 }  // namespace coppice::sim

@@ -115,15 +115,18 @@ void network::accept(endpoint& here, const packet& p) {
 // ---- faults
 
 void network::cut(node_id from, node_id to) {
+  world_.note("cut", from.value(), to.value());
   cut_.insert({from, to});
   suspect(from, to);
   suspect(to, from);
 }
 void network::heal(node_id from, node_id to) {
+  world_.note("heal", from.value(), to.value());
   cut_.erase({from, to});
   send_waiting();
 }
 void network::heal_all() {
+  world_.note("heal");
   cut_.clear();
   send_waiting();
 }

@@ -125,11 +125,13 @@ void node::crash() {
 }
 
 void node::pause() {
+  world_.note("pause", id_.value());
   paused_ = true;
   world_.net().silence(id_);
 }
 
 void node::resume() {
+  world_.note("resume", id_.value());
   paused_ = false;
   world_.net().send_waiting();
 }
@@ -141,6 +143,7 @@ void node::restart() {
 
 void node::stick(pid who, std::chrono::nanoseconds duration) {
   if (!up() || !runtime_->alive(who)) return;
+  world_.note("stick", who.node().value(), who.index(), who.serial());
   stuck_.push_back({.process = &runtime_->host().slot_at(who.index()),
                     .serial = who.serial(),
                     .until = world_.now() + duration,
@@ -223,9 +226,10 @@ void world::note(std::string_view what, std::uint64_t a, std::uint64_t b, std::u
   std::uint64_t h = hash_ ^ static_cast<std::uint64_t>(now_.time_since_epoch().count());
   for (const char letter : what) h = (h ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
   hash_ = mix(mix(mix(h ^ a) ^ b) ^ c);
-  if (tracer_)
-    tracer_(std::to_string(now_.time_since_epoch().count()) + " " + std::string{what} + " " + std::to_string(a) + " " +
-            std::to_string(b) + " " + std::to_string(c));
+  if (!tracer_) return;
+  std::string line = std::to_string(now_.time_since_epoch().count()) + " " + std::string{what};
+  for (const std::uint64_t part : {a, b, c}) line += " " + std::to_string(part);
+  tracer_(line);
 }
 
 void world::partition(node& a, node& b) {
@@ -295,8 +299,10 @@ void world::run_process(node& n, std::size_t which) {
   const int budget = n.stuck_.empty() ? static_cast<int>(1 + dice_.below(4)) : 1;
   detail::turn* before = std::exchange(detail::current_turn, &n.turn_);
   n.turn_.k = &k;
+  const std::uint64_t handled = n.turn_.handled.load();
   const bool more = k.run(*p, budget, n.turn_);
   detail::current_turn = before;
+  note("handled", n.turn_.handled.load() - handled);
   if (more) n.runnable_.push_back(p);
 }
 

@@ -424,4 +424,32 @@ TEST(call, arguments_arrive_as_they_were_given) {
   EXPECT_EQ(rt.call<sum_all>(rt.spawn(counts), std::move(three)), 3U);
 }
 
+// ---- messages that cannot be moved
+
+struct stubborn {
+  using reply = int;
+  stubborn() = default;
+  stubborn(stubborn&&) {
+    if (throws.exchange(false)) throw std::runtime_error{"I stay here"};
+  }
+  stubborn& operator=(stubborn&&) = default;
+  ~stubborn() = default;
+  static inline std::atomic<bool> throws{false};
+};
+task<> takes_it(self& me) {
+  auto taken = co_await me.receive<request<stubborn>>();
+  taken.reply(1);
+}
+TEST(call, whose_message_throws_when_it_is_taken_is_answered_at_once) {
+  runtime rt{quiet()};
+  const pid p = rt.spawn(takes_it);
+  stubborn::throws = true;
+  const auto got = rt.call<stubborn>(p);
+  EXPECT_FALSE(stubborn::throws) << "it was moved";
+  ASSERT_FALSE(got);
+  EXPECT_NE(got.error().code(), errc::timeout) << got.error();
+  rt.wait(p);
+  EXPECT_FALSE(rt.alive(p));
+}
+
 }  // namespace

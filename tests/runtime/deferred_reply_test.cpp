@@ -4,6 +4,7 @@
 #include <latch>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -261,6 +262,28 @@ TEST(deferred_reply, of_an_object_that_is_killed_gives_exited) {
   const auto got = rt.call_within<counter::later>(forever, c, 5);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error(), (error{errc::exited, "killed"}));
+}
+
+task<> defers_twice(self& me, std::latch* refused) {
+  auto first = co_await me.receive<request<ask>>();
+  auto answer = first.defer();
+  EXPECT_THROW((void)first.defer(), std::logic_error);
+  EXPECT_TRUE(answer.reply(1));
+  auto second = co_await me.receive<request<ask>>();
+  second.reply(2);
+  EXPECT_THROW((void)second.defer(), std::logic_error);
+  auto third = co_await me.receive<request<ask>>();
+  auto moved = std::move(third);
+  EXPECT_THROW((void)third.defer(), std::logic_error);  // NOLINT(bugprone-use-after-move): that is the case
+  moved.reply(3);
+  refused->count_down();
+}
+TEST(deferred_reply, of_a_request_that_was_answered_deferred_or_moved_away_is_refused) {
+  runtime rt{quiet()};
+  std::latch refused{1};
+  const pid p = rt.spawn(defers_twice, &refused);
+  for (const int n : {1, 2, 3}) EXPECT_EQ(rt.call<ask>(p), n);
+  refused.wait();
 }
 
 }  // namespace

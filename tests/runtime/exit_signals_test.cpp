@@ -3,6 +3,7 @@
 
 #include <latch>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include <coppice/runtime/runtime.hpp>
@@ -354,6 +355,35 @@ TEST(exit_signal, a_kill_does_not_wait_for_the_mail_before_it) {
   filled.count_down();
   rt.wait(p);
   EXPECT_LT(handled, 1000);
+}
+
+struct counts_numbers {
+  using protocol = coppice::protocol<int>;
+  explicit counts_numbers(std::atomic<int>* n) : handled{n} {}
+  void handle(int) const { ++*handled; }
+  std::atomic<int>* handled;
+};
+task<> takes_numbers(self& me, std::atomic<int>* handled) {
+  for (;;) {
+    co_await me.receive<int>();
+    ++*handled;
+  }
+}
+task<> kills_newborns(self& me, std::atomic<int>* handled) {
+  const pid body = me.spawn(takes_numbers, handled);
+  const pid object = me.spawn<counts_numbers>(handled).id();
+  for (const pid p : {body, object}) {  // neither has begun: the only worker is here
+    for (int i = 0; i < 50; ++i) me.send(p, i);
+    me.kill(p);
+  }
+  co_return;
+}
+TEST(exit_signal, a_kill_does_not_wait_for_the_mail_of_a_process_that_has_not_begun) {
+  runtime rt{{.workers = 1, .stall_after = std::chrono::milliseconds{0}, .level = log_level::off}};
+  std::atomic<int> handled{0};
+  rt.spawn(kills_newborns, &handled);
+  while (rt.counters().ended < 3) std::this_thread::yield();
+  EXPECT_EQ(handled, 0);
 }
 
 }  // namespace

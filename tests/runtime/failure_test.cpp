@@ -17,12 +17,20 @@ class out_of_stock : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 struct strange {};  // no std::exception
+class mute : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return nullptr; }
+};
+struct stock {
+  using reply = int;
+};
 
 }  // namespace app
 
 namespace {
 
 using namespace coppice;
+using namespace std::chrono_literals;
 
 runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
@@ -254,6 +262,41 @@ TEST(exit, the_failure_of_one_process_touches_no_other) {
   }
   rt.wait(p);
   EXPECT_EQ(handled, 100);
+}
+
+task<> fails_at_an_order_after_a_while(self& me, pid helper) {
+  const auto wanted = co_await me.receive<app::order>();
+  co_await me.sleep(1ns);
+  const auto asked = co_await call<app::stock>(helper);
+  EXPECT_TRUE(asked);
+  co_await me.yield();
+  throw app::out_of_stock{"order " + std::to_string(wanted.number)};
+}
+task<> knows_the_stock(self& me) {
+  auto asked = co_await me.receive<request<app::stock>>();
+  asked.reply(3);
+}
+task<> orders_and_waits(self& me, exit_reason* into) {
+  const pid helper = me.spawn(knows_the_stock);
+  const monitored child = me.spawn_monitor(fails_at_an_order_after_a_while, helper);
+  me.send(child.who, app::order{7});
+  const down d = co_await me.receive<down>();
+  *into = d.reason;
+}
+TEST(exit, the_reason_names_the_message_also_when_the_process_has_slept_and_called_since) {
+  runtime rt{quiet()};
+  exit_reason why;
+  rt.wait(rt.spawn(orders_and_waits, &why));
+  EXPECT_EQ(why, exit_reason::error("app::out_of_stock", "order 7", "app::order"));
+}
+
+task<> fails_without_a_word(self&) {
+  throw app::mute{};
+  co_return;
+}
+TEST(exit, an_exception_without_a_text_gives_a_reason_with_an_empty_one) {
+  runtime rt{quiet()};
+  EXPECT_EQ(run(rt, fails_without_a_word), exit_reason::error("app::mute", "", ""));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -343,5 +344,44 @@ task<> ends_all_of_a_hub(self& me, int count) {
   EXPECT_EQ(d.reason, exit_reason::normal());
 }
 TEST(link, a_process_may_have_many) { EXPECT_EQ(run(ends_all_of_a_hub, 3000), exit_reason::normal()); }
+
+// ---- made by what has ended
+
+struct spawns_at_its_end {
+  spawns_at_its_end(self& s, std::latch* l, exited* t, pid* p) : me{&s}, told{l}, into{t}, untrapped{p} {}
+  spawns_at_its_end(const spawns_at_its_end&) = delete;
+  spawns_at_its_end& operator=(const spawns_at_its_end&) = delete;
+  ~spawns_at_its_end() {
+    const auto traps = [](self& child, std::latch* l, exited* seen) -> task<> {
+      child.trap_exits();
+      *seen = co_await child.receive<exited>();
+      l->count_down();
+    };
+    const auto idles = [](self& child) -> task<> { co_await child.receive<int>(); };
+    *untrapped = me->spawn_link(idles);
+    me->spawn_link(traps, told, into);
+  }
+  self* me;
+  std::latch* told;
+  exited* into;
+  pid* untrapped;
+};
+task<> leaves_children(self& me, std::latch* told, exited* into, pid* untrapped) {
+  const spawns_at_its_end last{me, told, into, untrapped};
+  co_await me.exit(exit_reason::error("boom"));
+}
+TEST(spawn_link, by_a_destructor_at_the_end_of_the_parent_tells_the_child_that_the_parent_has_ended) {
+  runtime rt{{.workers = 2, .level = log_level::off}};
+  std::latch told{1};
+  exited seen;
+  pid untrapped;
+  const pid parent = rt.spawn(leaves_children, &told, &seen, &untrapped);
+  told.wait();
+  EXPECT_EQ(seen.from, parent);
+  EXPECT_TRUE(seen.linked);
+  EXPECT_TRUE(seen.reason.abnormal()) << seen.reason;
+  rt.wait(untrapped);
+  EXPECT_FALSE(rt.alive(untrapped));
+}
 
 }  // namespace

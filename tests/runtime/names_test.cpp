@@ -210,4 +210,64 @@ TEST(name, given_to_a_process_that_is_ending_is_never_left_behind) {
   }
 }
 
+task<> ends_when_found(self& me) { co_await me.receive<go>(); }
+TEST(spawn_with, whoever_finds_the_name_reaches_the_process) {
+  runtime rt{{.workers = 1, .level = log_level::off}};
+  std::atomic<bool> enough{false};
+  std::jthread looks{[&] {
+    pid last;
+    while (!enough) {
+      const pid found = rt.where("new");
+      if (!found || found == last) continue;
+      last = found;
+      rt.send(found, go{});  // as soon as it can be found
+    }
+  }};
+  for (int i = 0; i < 2'000 && rt.counters().dead_letters == 0; ++i) {
+    const auto p = rt.spawn_with({.name = "new"}, ends_when_found);
+    while (p && rt.alive(*p) && rt.counters().dead_letters == 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(rt.counters().dead_letters, 0U) << "it was found before it could be reached";
+  enough = true;
+}
+
+struct ask {
+  using reply = int;
+};
+/// Its destructor keeps the process from ending altogether until the caller has had its try.
+struct waits_at_its_end {
+  explicit waits_at_its_end(std::latch* l) : tried{l} {}
+  waits_at_its_end(const waits_at_its_end&) = delete;
+  waits_at_its_end& operator=(const waits_at_its_end&) = delete;
+  ~waits_at_its_end() { tried->wait(); }
+  std::latch* tried;
+};
+task<> takes_a_request_and_waits(self& me, std::latch* taken, std::latch* tried) {
+  const waits_at_its_end last{tried};
+  const auto open = co_await me.receive<request<ask>>();
+  taken->count_down();
+  co_await me.receive<go>();
+}
+task<> wants_the_name(self& me, pid owner, std::latch* tried, errc* heard, bool* got_it) {
+  const auto answer = co_await call<ask>(owner).within(forever);
+  *heard = answer.error().code();
+  *got_it = me.register_as("db").has_value();
+  tried->count_down();
+}
+TEST(name, is_free_before_those_who_call_its_process_hear_of_the_end) {
+  std::latch taken{1};
+  std::latch tried{1};
+  errc heard{};
+  bool got_it = false;
+  runtime rt{{.workers = 2, .stall_after = std::chrono::milliseconds{0}, .level = log_level::off}};
+  const auto owner = rt.spawn_with({.name = "db"}, takes_a_request_and_waits, &taken, &tried);
+  ASSERT_TRUE(owner);
+  const pid caller = rt.spawn(wants_the_name, *owner, &tried, &heard, &got_it);
+  taken.wait();
+  rt.kill(*owner);
+  rt.wait(caller);
+  EXPECT_EQ(heard, errc::exited);
+  EXPECT_TRUE(got_it);
+}
+
 }  // namespace

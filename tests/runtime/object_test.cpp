@@ -381,4 +381,31 @@ TEST(object, refs_are_values_that_compare_by_process) {
   EXPECT_TRUE(c);
 }
 
+struct ends_at_once {
+  ends_at_once(self& me, std::string text) { me.stop(exit_reason::error(std::move(text))); }
+  static void handle(reset) {}
+};
+struct refuses_to_be {
+  refuses_to_be() { throw std::runtime_error{"not born"}; }
+  static void handle(reset) {}
+};
+task<> monitors_objects(self& me) {
+  for (int i = 0; i < 300; ++i) {
+    const monitored ends = me.spawn_monitor<ends_at_once>("number " + std::to_string(i));
+    const monitored fails = me.spawn_monitor<refuses_to_be>();
+    for (int k = 0; k < 2; ++k) {
+      const down d = co_await me.receive<down>();
+      const bool first = d.ref == ends.ref;
+      EXPECT_EQ(d.ref, first ? ends.ref : fails.ref);
+      EXPECT_EQ(d.who, first ? ends.who : fails.who);
+      EXPECT_EQ(d.reason, first ? exit_reason::error("number " + std::to_string(i))
+                                : exit_reason::error("std::runtime_error", "not born", ""));
+    }
+  }
+}
+TEST(spawn_monitor, of_an_object_tells_its_true_reason_however_early_it_ends) {
+  runtime rt{quiet()};
+  EXPECT_EQ(run(rt, monitors_objects), exit_reason::normal());
+}
+
 }  // namespace

@@ -273,4 +273,19 @@ TEST(counters, are_exact_when_nothing_runs) {
   EXPECT_GT(seen.turns, 0U);
 }
 
+task<> yields(self& me, int times) {
+  for (int i = 0; i < times; ++i) co_await me.yield();
+}
+TEST(counters, count_every_resumption_behind_a_yield_once) {
+  runtime rt{{.workers = 1, .level = log_level::off}};
+  rt.spawn(yields, 1000);
+  while (rt.counters().ended < 1) std::this_thread::yield();
+  const pid next = rt.spawn(idles);  // once the only worker is behind this one, the first has been counted
+  rt.send(next, go{});
+  while (rt.counters().ended < 2) std::this_thread::yield();
+  const pid last = rt.spawn(idles);
+  while (!rt.info(last) || rt.info(last)->state != process_state::waiting) std::this_thread::yield();
+  EXPECT_EQ(rt.counters().handled, 1001U + 2U + 1U);
+}
+
 }  // namespace

@@ -281,4 +281,27 @@ TEST(process, goes_on_behind_a_yield) {
   EXPECT_EQ(seen, 1000);
 }
 
+task<int> waits_at_depth(self& me, int n, std::latch* reached) {
+  if (n == 0) {
+    reached->count_down();
+    co_await me.receive<go>();
+    co_return 0;
+  }
+  const int below = co_await waits_at_depth(me, n - 1, reached);
+  co_return below + 1;
+}
+task<> goes_deep(self& me, int n, std::latch* reached, std::shared_ptr<int>) {
+  co_await waits_at_depth(me, n, reached);
+}
+TEST(process, a_kill_destroys_any_number_of_nested_frames_without_using_the_stack_for_each) {
+  const auto token = std::make_shared<int>(1);
+  runtime rt{quiet()};
+  std::latch reached{1};
+  const pid p = rt.spawn(goes_deep, 300'000, &reached, token);
+  reached.wait();
+  rt.kill(p);
+  rt.wait(p);
+  EXPECT_EQ(token.use_count(), 1);
+}
+
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "own_environment.hpp"
 #include "recorder.hpp"
 
 namespace {
@@ -230,6 +231,74 @@ TEST(runtime_end, right_behind_the_last_wait_is_safe) {
     rt.wait(rt.spawn(ends_the_hard_way, &count));
   }
   EXPECT_EQ(count, 100);
+}
+
+// ---- slow ones
+
+/// Time passes by a millisecond whenever the thread that ends the runtime looks at it, once that has begun.
+class hurried_clock final : public own_clock {
+ public:
+  time_point now() noexcept override {
+    if (begun && std::this_thread::get_id() == watched) ++looks;
+    return own_clock::now() + std::chrono::milliseconds{looks};
+  }
+  std::thread::id watched = std::this_thread::get_id();
+  std::atomic<bool> begun{false};
+  std::atomic<int> looks{0};
+};
+/// Waits end early, so that the clock is looked at again.
+class restless_threads final : public own_threads {
+ public:
+  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::optional<time_point> until) override {
+    if (until && std::this_thread::get_id() == watched)
+      std::this_thread::yield();
+    else
+      own_threads::wait(word, expected, until);
+  }
+  std::thread::id watched = std::this_thread::get_id();
+};
+/// Lives for ever, as what a runtime leaves behind still uses it.
+struct slow_house {
+  hurried_clock clock;
+  restless_threads threads;
+  std::latch made{1};
+  std::latch dying{1};
+  std::latch released{1};
+  std::atomic<bool> destroyed{false};
+  std::atomic<bool> gone{false};
+};
+struct ends_slowly {
+  explicit ends_slowly(slow_house* h) : house{h} { house->made.count_down(); }
+  ends_slowly(const ends_slowly&) = delete;
+  ends_slowly& operator=(const ends_slowly&) = delete;
+  ~ends_slowly() {
+    house->clock.begun = true;
+    house->dying.count_down();
+    house->released.wait();
+    house->destroyed = true;
+  }
+  static void handle(go) {}
+  slow_house* house;
+};
+TEST(runtime_end, waits_for_a_slow_destructor_as_long_as_it_is_told_to) {
+  static std::list<slow_house> houses;
+  slow_house& house = houses.emplace_back();
+  const auto log = std::make_shared<recorder>();
+  std::jthread releases{[&] {
+    house.dying.wait();
+    while (house.clock.looks < 3000 && !house.gone) std::this_thread::yield();  // for three seconds, so to speak
+    house.released.count_down();
+  }};
+  {
+    const own_environment::parts parts{.time = &house.clock, .workers = &house.threads};
+    runtime rt{std::make_shared<own_environment>(parts),
+               {.workers = 2, .stall_after = 0ms, .stop_within = 1h, .level = log_level::error, .log = log}};
+    rt.spawn<ends_slowly>(&house);
+    house.made.wait();
+  }
+  EXPECT_TRUE(house.destroyed);
+  house.gone = true;
+  EXPECT_FALSE(log->has("stuck"));
 }
 
 }  // namespace

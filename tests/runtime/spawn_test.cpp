@@ -168,6 +168,9 @@ TEST(runtime, refuses_options_that_make_no_sense) {
   EXPECT_THROW(runtime{{.processes = 0}}, std::invalid_argument);
   EXPECT_THROW(runtime{{.processes = (1U << 28U) + 1}}, std::invalid_argument);
   EXPECT_THROW(runtime{{.budget = 0}}, std::invalid_argument);
+  EXPECT_THROW(runtime{{.workers = 1001}}, std::invalid_argument);
+  EXPECT_THROW(runtime{{.stall_after = std::chrono::milliseconds{-1}}}, std::invalid_argument);
+  EXPECT_THROW(runtime{{.stop_within = std::chrono::milliseconds{-1}}}, std::invalid_argument);
 }
 
 TEST(runtime, without_options_has_a_worker_for_each_core) {

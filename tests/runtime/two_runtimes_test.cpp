@@ -175,4 +175,58 @@ TEST(two_runtimes, many_live_and_end_side_by_side) {
     });
 }
 
+// ---- what is held back for a moment belongs to one of them
+
+struct hub {
+  struct message {};
+  hub(node_id n, std::atomic<bool>* g, std::atomic<int>* all, std::atomic<int>* wrong)
+      : home{n}, gate{g}, count{all}, strangers{wrong} {}
+  void handle(message, self& me) const {
+    while (!*gate) std::this_thread::yield();
+    if (me.id().node() != home) ++*strangers;
+    ++*count;
+  }
+  node_id home;
+  std::atomic<bool>* gate;
+  std::atomic<int>* count;
+  std::atomic<int>* strangers;
+};
+struct floods {
+  struct job {
+    runtime* mine;
+    ref<hub> to;
+    std::atomic<bool>* gate;
+    runtime* other;
+    pid there;
+    bool kills;
+  };
+  static void handle(job m) {
+    for (int i = 0; i < 100; ++i) m.to.cast<hub::message>();  // the last of them are held back
+    *m.gate = true;
+    while (m.mine->info(m.to.id())->state != process_state::waiting) std::this_thread::yield();
+    if (m.kills)
+      m.other->kill(m.there);
+    else
+      m.other->send(m.there, go{});
+  }
+};
+TEST(two_runtimes, a_process_that_floods_one_of_its_own_and_then_signals_the_other_mixes_nothing_up) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> gate{false};
+    std::atomic<int> count{0};
+    std::atomic<int> strangers{0};
+    runtime one{{.workers = 2, .stall_after = 0ms, .level = log_level::off}};
+    runtime other{quiet()};
+    const pid there = other.spawn(idles);
+    const ref<hub> to = one.spawn<hub>(one.node(), &gate, &count, &strangers);
+    const ref<floods> from = one.spawn<floods>();
+    one.cast<hub::message>(to);  // keeps it busy until the gate is open
+    one.cast<floods::job>(from, &one, to, &gate, &other, there, round % 2 == 0);
+    while (count < 101 || other.alive(there)) std::this_thread::yield();
+    while (other.counters().handled < 2) std::this_thread::yield();
+    EXPECT_EQ(strangers, 0) << "the other runtime has run a process that is not its own";
+    EXPECT_EQ(other.counters().handled, 2U) << "a start and what was sent to it";
+  }
+}
+
 }  // namespace

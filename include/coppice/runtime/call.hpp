@@ -199,8 +199,8 @@ struct received<request<M>> {
     const open_call waiting{body.caller, body.call, &answer_error<reply_of<M>>};
     try {
       return request<M>{me, waiting.caller, waiting.call, take_body<request_body<M>>(e).message};
-    } catch (...) {  // moving the message has failed
-      answer_dropped(me.host(), me.id(), waiting);
+    } catch (...) {  // moving the message has failed: its caller hears what comes of that
+      current_turn->unanswered.push_back(waiting);
       throw;
     }
   }

@@ -34,7 +34,8 @@ class log_sink {
   virtual void write(const log_record& record) = 0;
 };
 
-/// One line a record on standard error: `2026-11-15T09:30:00.123Z error  process <1.4.0> ended  reason=...`.
+/// One line a record on standard error: `2026-11-15T09:30:00.123Z error  process ended  pid=<1.4.0>  reason="..."`.
+/// Control characters are escaped, and values with blanks are quoted.
 [[nodiscard]] std::shared_ptr<log_sink> stderr_sink();
 
 }  // namespace coppice

@@ -70,12 +70,22 @@ template <class T>
 template <class... Args>
 object_body<T>::object_body(Args&&... args) : body{&object_type<T>}, object(std::forward<Args>(args)...) {}
 
+template <class Result>
+constexpr void check_handler() {
+  static_assert(
+      !is_task<Result>,
+      "a handler of an object must not be a coroutine: take a reply_to and answer later, or write the process "
+      "as a coroutine");
+}
+
 template <class T, class M>
 decltype(auto) handle_one(T& object, turn& t, M& m) {
   if constexpr (requires { object.handle(std::move(m)); }) {
+    check_handler<decltype(object.handle(std::move(m)))>();
     return object.handle(std::move(m));
   } else {
     handler_self me{t};
+    check_handler<decltype(object.handle(std::move(m), me))>();
     return object.handle(std::move(m), me);
   }
 }
@@ -205,7 +215,8 @@ template <class T>
 class ref {
  public:
   constexpr ref() noexcept = default;
-  /// When the process is no `T`, what is sent through it ends as a dead letter.
+  /// When the process is an object of another type, what is sent through it ends as a dead letter; a coroutine keeps it
+  /// in its mailbox, and a call gets no answer in time.
   constexpr explicit ref(pid who) noexcept : pid_{who} {}
   [[nodiscard]] constexpr pid id() const noexcept { return pid_; }
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }

@@ -118,7 +118,7 @@ class [[nodiscard]] exiting {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).end(std::move(why_));
+    process_of(h.promise()).end(h, std::move(why_));
   }
   void await_resume() const noexcept {}
 
@@ -192,14 +192,23 @@ class [[nodiscard]] blocking_call : waiter {
 
 }  // namespace detail
 
+namespace detail {
+template <class... Ms>
+inline constexpr bool all_different = true;
+template <class M, class... Ms>
+inline constexpr bool all_different<M, Ms...> = (!std::is_same_v<M, Ms> && ...) && all_different<Ms...>;
+}  // namespace detail
+
 template <class... Ms>
 detail::receiving<Ms...> self::receive() {
   static_assert(sizeof...(Ms) > 0, "say which messages: receive<hello, stop>()");
+  static_assert(detail::all_different<Ms...>, "each type of message once: receive<hello, stop>()");
   return {};
 }
 template <class... Ms>
 detail::receiving_within<Ms...> self::receive(std::chrono::nanoseconds timeout) {
   static_assert(sizeof...(Ms) > 0, "say which messages: receive<hello, stop>(5s)");
+  static_assert(detail::all_different<Ms...>, "each type of message once: receive<hello, stop>(5s)");
   return detail::receiving_within<Ms...>{timeout};
 }
 inline detail::sleeping self::sleep(std::chrono::nanoseconds duration) { return detail::sleeping{duration}; }

@@ -38,10 +38,10 @@ struct object_start : start_letter {
       std::apply(
           [&](Args&... a) {
             if constexpr (std::is_constructible_v<T, Args...>) {
-              t.p->process = ::new (raw) body_t(std::move(a)...);
+              t.born = ::new (raw) body_t(std::move(a)...);
             } else {
               handler_self me{t};
-              t.p->process = ::new (raw) body_t(me, std::move(a)...);
+              t.born = ::new (raw) body_t(me, std::move(a)...);
             }
           },
           static_cast<object_start&>(e).args);
@@ -92,7 +92,7 @@ template <class F, class... Args>
     const std::size_t bytes = newest_frame_bytes;
     auto frame = made.release();
     frame.promise().belong_to(*c);
-    c->set_root(frame, frame.promise());
+    c->set_root(frame);
     return k.start(::new (allocate(sizeof(coroutine_start))) coroutine_start{std::move(with), c, bytes});
   } catch (...) {
     c->destroy_unborn();

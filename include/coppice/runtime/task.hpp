@@ -23,16 +23,14 @@ namespace detail {
 
 class coroutine;
 
-extern constinit thread_local std::size_t newest_frame_bytes;
+extern constinit thread_local std::size_t newest_frame_bytes [[gnu::tls_model("initial-exec")]];
 
 class promise_base;
 
-/// From a frame to the one it waits for.
+/// What a frame knows of the one that waits for it. Lives in that one.
 struct frame_link {
   promise_base* parent = nullptr;
-  promise_base* child = nullptr;
-  std::coroutine_handle<>* owner = nullptr;  // the task that would destroy the child
-  frame_link* outer = nullptr;               // used while they are destroyed
+  std::coroutine_handle<>* owner = nullptr;  // the task that will destroy the frame
 };
 
 class promise_base {
@@ -54,17 +52,17 @@ class promise_base {
   };
   final_awaiter final_suspend() noexcept { return {}; }
   void unhandled_exception() {
-    if (!parent_) throw;  // the outermost frame: straight to the process's loop
+    if (link_ == nullptr) throw;  // the outermost frame: straight to the process's loop
     // The parent is resumed right after this, by the same turn: one place for all frames is enough.
     pass_on_failure(std::current_exception());
   }
 
   [[nodiscard]] coroutine& process() const noexcept { return *process_; }
   void belong_to(coroutine& c) noexcept { process_ = &c; }
-  void return_to(std::coroutine_handle<> parent) noexcept { parent_ = parent; }
-  void awaits(frame_link* child) noexcept { awaiting_ = child; }
-  /// Destroys the frames that this one waits for, the innermost first, without using the stack for each.
-  void destroy_inner_frames() noexcept;
+  void return_to(frame_link& parent) noexcept { link_ = &parent; }
+  /// Destroys this frame and those that wait for it, up to the outermost, which is left: not one inside the other, so
+  /// that the depth does not matter.
+  static void destroy_up_to_outermost(std::coroutine_handle<> innermost) noexcept;
 
  protected:
   /// In the parent: throws what the child has failed with, if it has.
@@ -77,9 +75,12 @@ class promise_base {
   static void continue_with(promise_base& finished) noexcept;
   static void pass_on_failure(std::exception_ptr failure) noexcept { current_turn->failure = std::move(failure); }
   coroutine* process_ = nullptr;
-  std::coroutine_handle<> parent_;
-  frame_link* awaiting_ = nullptr;
+  frame_link* link_ = nullptr;  // null: the outermost
 };
+
+// Any frame by its promise and back: all promises begin with a promise_base, and a frame's promise lies 16 bytes behind
+// its beginning as long as none wants a larger alignment.
+using any_frame = std::coroutine_handle<promise_base>;
 
 template <class T>
 class promise final : public promise_base {
@@ -96,6 +97,7 @@ class promise final : public promise_base {
 
  private:
   std::optional<T> value_;
+  static_assert(alignof(std::optional<T>) <= 16, "tasks do not give over-aligned values");
 };
 
 template <>
@@ -134,18 +136,12 @@ class [[nodiscard]] task {
     template <class P>
     void await_suspend(std::coroutine_handle<P> parent) noexcept {
       detail::coroutine& process = parent.promise().process();
-      promise_type& child = promise();
-      child.belong_to(process);
-      child.return_to(parent);
+      promise().belong_to(process);
       link_.parent = &parent.promise();
-      link_.child = &child;
-      link_.parent->awaits(&link_);
+      promise().return_to(link_);
       detail::resume_next(process, *link_.owner);
     }
-    T await_resume() {
-      link_.parent->awaits(nullptr);
-      return promise().take();
-    }
+    T await_resume() const { return promise().take(); }
 
    private:
     [[nodiscard]] promise_type& promise() const noexcept {

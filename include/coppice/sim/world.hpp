@@ -143,10 +143,11 @@ class world {
   void fail_at(std::string point, double share) { faults_[std::move(point)] = share; }
 
   // -- what happened
-  /// The same for two runs exactly when the same things happened in the same order at the same times.
+  /// A number made of what happened and when: which process ran and how much it handled, what arrived, which faults
+  /// there were. Two runs of a seed give the same one. What messages say is not part of it.
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
-  /// Called with a line for everything that happens; for looking at a failure.
+  /// Called with a line for each of those; for looking at a failure. The guide has a table of them.
   void on_trace(std::function<void(std::string_view)> sink) { tracer_ = std::move(sink); }
 
   /// For the parts of the simulation, and for tests that need chance of their own.

@@ -126,7 +126,7 @@ struct alignas(128) worker {
   std::uint32_t seen_phase = 0;
   time_point seen_at{};
 };
-extern constinit thread_local worker* here;  // null on threads that are no workers
+extern constinit thread_local worker* here [[gnu::tls_model("initial-exec")]];  // null on threads that are no workers
 
 /// Work stealing over threads of the environment.
 [[nodiscard]] std::unique_ptr<scheduler> make_worker_scheduler(kernel& k, const runtime_options& options);

@@ -35,6 +35,10 @@ struct lifetime {
     return traps_at(from) ||
            std::ranges::any_of(traps, [&](const auto& t) { return t.second && t.first >= from && t.first < to; });
   }
+  [[nodiscard]] bool traps_throughout(place from, place to) const {
+    return traps_at(from) &&
+           std::ranges::none_of(traps, [&](const auto& t) { return !t.second && t.first >= from && t.first < to; });
+  }
 };
 
 /// What two processes did about their link.

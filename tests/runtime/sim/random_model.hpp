@@ -43,10 +43,32 @@ inline bool killed_by_signal(const history& h, pid who, const lifetime& l) {
   });
 }
 
+[[nodiscard]] inline bool link_may_end(const history& h, pid who, const lifetime& l, pid peer);
+
+/// Whether `who` can have been ended only by a signal that `by` sent after `since`: then all that `by` told it up to
+/// `since` had arrived (fact 2).
+inline bool ended_only_by(const history& h, pid who, pid by, place since) {
+  const lifetime& l = h.life_of(who);
+  const auto signals = h.exits_to.find(who);
+  if (!l.reason || l.own_end || l.abandoned || l.crashed || signals == h.exits_to.end()) return false;
+  bool any = false;
+  for (const place i : signals->second) {
+    const entry& e = h[i];
+    const exit_reason ends_with = e.reason.what() == kind::kill ? exit_reason::killed() : e.reason;
+    if (i >= l.end || ends_with != *l.reason) continue;
+    if (e.who != by || i < since) return false;
+    any = true;
+  }
+  const auto peers = h.partners.find(who);
+  return any && (peers == h.partners.end() ||
+                 std::ranges::none_of(peers->second, [&](pid peer) { return link_may_end(h, who, l, peer); }));
+}
+
 /// Whether `p` may have been told over a link before `at` that there is no process `q`.
 inline bool link_finds_nobody(const history& h, pid p, pid q, place at) {
   return h.ended_before(q, at) && std::ranges::any_of(h.steps_of(p, q), [&](const link_step& s) {
-           return s.at < at && s.by == p && s.what == link_step::kind::link && h.arrived(p, q, s.at) == never;
+           return s.at < at && s.by == p && s.what == link_step::kind::link && h.arrived(p, q, s.at) == never &&
+                  !ended_only_by(h, q, p, s.at);
          });
 }
 /// Either side may have noticed, and told the other one.
@@ -62,11 +84,17 @@ inline bool link_may_say(const history& h, pid p, pid q, const exit_reason& why,
   return why == exit_reason::noconnection() && link_finds_no_connection(h, p, q, at);
 }
 
+/// Whether the link to `peer` may have ended `who`.
+inline bool link_may_end(const history& h, pid who, const lifetime& l, pid peer) {
+  return !l.traps_at(l.end) && l.reason->what() != kind::normal && h.possibly_linked(who, peer, l.end) &&
+         link_may_say(h, who, peer, *l.reason, l.end);
+}
+
 inline bool killed_by_link(const history& h, pid who, const lifetime& l) {
   const auto found = h.partners.find(who);
-  if (found == h.partners.end() || l.traps_at(l.end) || l.reason->what() == kind::normal) return false;
+  if (found == h.partners.end()) return false;
   return std::ranges::any_of(found->second, [&](pid peer) {
-    if (!h.possibly_linked(who, peer, l.end) || !link_may_say(h, who, peer, *l.reason, l.end)) return false;
+    if (!link_may_end(h, who, l, peer)) return false;
     if (l.reason->what() == kind::kill) mark("died of the kill that a peer gave as its own reason");
     if (l.reason->what() == kind::killed) mark("died of a killed peer");
     return true;
@@ -101,7 +129,7 @@ inline void check_ends(const history& h) {
   }
 }
 
-/// Signals that must have been received: from the same node, to a process that lives to the end (fact 6).
+/// Signals that must have been received: over no bad connection, to a process that lives to the end (fact 6).
 inline void check_signals_arrive(const history& h) {
   for (const auto& [to, places] : h.exits_to) {
     if (!h.lives_when_quiet(to)) continue;
@@ -112,7 +140,7 @@ inline void check_signals_arrive(const history& h) {
       if (e.reason.what() == kind::normal) {
         const bool trapped = h.life_of(to).traps_between(i, h.quiet);
         h.expect(e.who != to || trapped, "a process survived its own normal signal", i, to);
-        continue;
+        if (!h.life_of(to).traps_throughout(i, h.quiet)) continue;  // else it is told, whoever sent it
       }
       if (e.who && h.may_lose(e.who.node(), to.node(), i)) continue;
       h.expect(e.reason.what() != kind::kill, "a process survived a kill", i, to, e.who);
@@ -195,6 +223,8 @@ inline void check_told_by_link(const history& h, place at) {
   h.expect(linked, "an exit came over a link that was not there", at, p, q);
   if (e.reason == exit_reason::noproc() && !h.ended_with(q, e.reason, at)) mark("link: noproc");
   if (e.reason == exit_reason::noconnection() && p.node() != q.node()) mark("link: noconnection");
+  if (e.reason.what() == kind::normal)
+    mark(p.node() == q.node() ? "a normal end was trapped" : "a normal end was trapped on another node");
   if (e.reason.what() == kind::kill) mark("a peer's own kill was trapped");
   if (e.reason.what() == kind::killed) mark("a killed peer was survived");
 }
@@ -235,9 +265,11 @@ inline void check_bereaved(const history& h, pid p, pid q) {
         std::ranges::count_if(found->second, [&](place i) { return h[i].flag && i > link->at; }));
   if (times != 0 || (!gone && !lost)) return;
   if (!mine && h.may_lose(p.node(), q.node(), link->since)) return;  // perhaps the link never came
-  const bool silent = h.life_of(q).reason == exit_reason::normal();
-  if (silent && !h.life_of(p).traps_at(h.life_of(q).end)) return mark("a normal end was ignored");
-  h.expect(silent, "a link did not tell", h.quiet, p, q);
+  // Only a normal end, and only to who did not trap when it came, is nothing.
+  const bool normal = h.life_of(q).reason == exit_reason::normal();
+  const bool ignored = normal && !h.life_of(p).traps_throughout(h.life_of(q).end, h.quiet);
+  if (ignored) return mark("a normal end was ignored");
+  h.refuse(normal ? "a normal end was not told to who traps" : "a link did not tell", h.quiet, p, q);
 }
 
 /// Races that the seeds should meet.
@@ -343,12 +375,17 @@ inline void check_monitor(const history& h, pid owner, const monitor_story& m) {
     return;
   }
   const exit_reason& why = h[m.down].reason;
-  if (h.ended_with(m.target, why, m.down)) return mark("down: the true reason");
+  if (h.ended_with(m.target, why, m.down)) {
+    if (ended_only_by(h, m.target, owner, m.set)) mark("down: the reason that its owner had given");
+    return mark("down: the true reason");
+  }
   if (why == exit_reason::noproc()) {
     mark("down: noproc");
     h.expect(h.ended_before(m.target, m.down), "noproc of a process that lives", m.down, owner, m.target);
     h.expect(!m.at_birth, "noproc from a monitor set at birth", m.down, owner, m.target);
     h.expect(h.arrived(owner, m.target, m.set) == never, "noproc although the monitor had arrived", m.down, owner,
+             m.target);
+    h.expect(!ended_only_by(h, m.target, owner, m.set), "noproc although its owner ended it later", m.down, owner,
              m.target);
     return;
   }

@@ -209,6 +209,7 @@ class life {
   void unwatch(self& me);
   void set_trap(self& me);
   void send_exit(self& me, pid to);
+  void watch_and_end(self& me);
   void use_name(self& me);
   void look_up_all(self& me);
   void arm(self& me);
@@ -268,6 +269,7 @@ inline void life::act(self& me) {
     case 32:
     case 33:
     case 34: return use_held(me);
+    case 35: return watch_and_end(me);
     default: return spawn(me);
   }
 }
@@ -335,6 +337,15 @@ inline void life::send_exit(self& me, pid to) {
   const exit_reason why = to == me_ && dice().chance(0.5) ? exit_reason::normal() : program_.signal_reason();
   me.exit(to, why);
   write({.kind = what::exit_sent, .other = to, .reason = why});
+}
+
+/// In one breath: the end comes behind the monitor and the link.
+inline void life::watch_and_end(self& me) {
+  const pid to = someone();
+  if (dice().chance(0.7)) watch(me, to);
+  if (dice().chance(0.5)) link(me, to);
+  if (dice().chance(0.3)) send_note(me, to);
+  if (to != me_) send_exit(me, to);
 }
 
 inline void life::use_name(self& me) {

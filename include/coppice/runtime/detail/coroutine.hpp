@@ -41,14 +41,11 @@ class coroutine final : public body, public self {
   /// After something was taken without waiting: whether it is somebody else's turn now. Then the process is suspended.
   [[nodiscard]] bool out_of_turn(std::coroutine_handle<> h);
   void yield(std::coroutine_handle<> h);
-  void end(exit_reason why);
+  void end(std::coroutine_handle<> h, exit_reason why);
 
   void resume_next(std::coroutine_handle<> h) noexcept { next_ = h; }
   [[nodiscard]] std::uint32_t new_number() noexcept { return ++numbers_ == 0 ? ++numbers_ : numbers_; }
-  void set_root(std::coroutine_handle<> root, promise_base& outermost) noexcept {
-    root_ = next_ = root;
-    outermost_ = &outermost;
-  }
+  void set_root(std::coroutine_handle<> root) noexcept { root_ = next_ = root; }
   void settle(slot& p, std::size_t frame_bytes) noexcept;
   /// Drops the message put aside for which `unwanted` holds, if there is one.
   bool flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t), std::uint64_t argument);
@@ -85,7 +82,6 @@ class coroutine final : public body, public self {
   std::uint32_t numbers_ = 0;
   std::coroutine_handle<> next_;  // the frame to resume, by `drain` alone
   std::coroutine_handle<> root_;
-  promise_base* outermost_ = nullptr;  // the root's
   waiter* waiting_ = nullptr;
   const message_type* handling_ = nullptr;  // what it received last, for the report of a failure
   std::unique_ptr<extras> extras_;

@@ -50,6 +50,7 @@ struct loss {
   };
   kind what = kind::dropped;
   const exit_reason* why = nullptr;  // of the end, or what it can't be reached for
+  pid to{};                          // unreachable: who
 };
 
 /// Everything about a kind of message, one object per type: its address is the type's identity.

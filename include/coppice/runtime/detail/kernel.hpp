@@ -181,6 +181,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] event_stream& events() noexcept { return *events_; }
   void note_dead_letter(pid to, const envelope& e);
   void report_stall(slot& p, std::chrono::milliseconds lasting);
+  void report_left_behind();
   void count_outside(std::uint64_t spawned, std::uint64_t ended) noexcept;
 
   // -- the end

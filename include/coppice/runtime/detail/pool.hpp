@@ -59,7 +59,7 @@ struct thread_memory {
   char* fresh = nullptr;
   char* fresh_end = nullptr;
 };
-extern constinit thread_local thread_memory memory;
+extern constinit thread_local thread_memory memory [[gnu::tls_model("initial-exec")]];
 
 [[nodiscard]] void* allocate_slow(std::size_t size_class);
 void release_magazine(std::size_t size_class, block* full) noexcept;

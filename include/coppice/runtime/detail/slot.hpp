@@ -214,7 +214,8 @@ struct open_call {
 /// What a thread that runs processes is doing right now.
 struct turn {
   kernel* k = nullptr;
-  slot* p = nullptr;  // null: between two processes
+  slot* p = nullptr;     // null: between two processes
+  body* born = nullptr;  // the one its first letter has just made
   exit_reason ending{};
   bool ends = false;   // the process asked to end
   bool taken = false;  // it was abandoned under our feet
@@ -226,7 +227,8 @@ struct turn {
   stall_guard guard{};
   burst out{};
 };
-extern constinit thread_local turn* current_turn;  // null on threads that run no processes
+extern constinit thread_local turn* current_turn
+    [[gnu::tls_model("initial-exec")]];  // null on threads that run no processes
 /// The turn of the process that this code belongs to, or null.
 [[nodiscard]] inline turn* turn_here() noexcept {
   return current_turn != nullptr && current_turn->p != nullptr ? current_turn : nullptr;

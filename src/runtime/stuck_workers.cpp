@@ -1,0 +1,111 @@
+// Workers whose process does not let go: noticing them, putting others in their place, taking the process away.
+#include "internal/workers.hpp"
+
+namespace coppice::detail {
+
+void worker_scheduler::look_for_stalls(time_point now) {
+  for (auto& at : workers_) {
+    worker& w = *at.load();
+    const std::uint32_t phase = w.now.guard.phase.load(std::memory_order_acquire);
+    if (phase != w.seen_phase || phase % 2 == 0) {
+      w.seen_phase = phase;
+      w.seen_at = now;
+      continue;
+    }
+    const auto lasting = std::chrono::duration_cast<std::chrono::milliseconds>(now - w.seen_at);
+    if (stall_after_.count() != 0 && lasting >= stall_after_) {
+      replace(w, lasting);
+      continue;
+    }
+    // Long, but no stall: at least what it has sent and signalled can go on elsewhere.
+    flush(w);
+    if (parked_.load() == 0) continue;
+    slot* waiting = w.next.take_from_outside(threads_, biased_lock::access::open);
+    if (waiting != nullptr) inject(*waiting);
+  }
+}
+
+void worker_scheduler::clear(worker& w) {
+  w.cleared = 1;
+  threads_.wake_all(w.cleared);
+}
+
+void worker_scheduler::flush(worker& w) {
+  const std::scoped_lock lock{outsiders_};
+  kernel_.flush_from_outside(w.now);
+}
+
+void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting) {
+  slot* culprit = stuck.current.load();
+  worker& successor = fresh_worker(stuck.number);
+  successor.cleared = 0;
+  try {
+    launch(successor);
+  } catch (const std::exception& x) {
+    kernel_.log(log_level::error, "a process holds its worker, and nobody can take over", {{"reason", x.what()}});
+    stuck.seen_at = clock_.now();  // after a while it is tried again
+    const std::scoped_lock lock{all_mutex_};
+    retired_.push_back(&successor);
+    return;
+  }
+  if (stuck.now.guard.phase.load(std::memory_order_acquire) != stuck.seen_phase) {  // it has come back meanwhile
+    successor.replaced = true;
+    clear(successor);
+    return;
+  }
+  stuck.now.out.closed = true;
+  flush(stuck);
+  stuck.lock.lock();
+  stuck.replaced.store(true, std::memory_order_seq_cst);
+  std::swap(successor.queue, stuck.queue);
+  std::swap(successor.fresh, stuck.fresh);
+  note_surplus(stuck);
+  stuck.lock.unlock();
+  successor.lock.lock();
+  note_surplus(successor);
+  successor.lock.unlock();
+  if (slot* waiting = stuck.next.take_from_outside(threads_, biased_lock::access::closed)) inject(*waiting);
+  successor.seen_phase = successor.now.guard.phase.load();
+  workers_[stuck.number].store(&successor, std::memory_order_release);
+  {
+    const std::scoped_lock lock{all_mutex_};
+    ++stalls_;
+  }
+  clear(successor);
+  // Should it have come back in this very moment and gone to sleep, then nobody else would wake it to leave.
+  searching_.fetch_add(1);
+  if (!unpark(stuck)) searching_.fetch_sub(1);
+  if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
+}
+
+bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
+  const std::scoped_lock lock{all_mutex_};
+  for (worker& w : all_) {
+    if (w.current.load() != &p) continue;
+    stall_guard& guard = w.now.guard;
+    const std::uint32_t phase = guard.phase.load(std::memory_order_acquire);
+    std::uint32_t none = stall_guard::none;
+    if (phase % 2 == 0 || &w == here || !guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
+    threads_.barrier_everywhere();
+    // From here on its code enters no section any more; one that it is in is over soon, unless it is its last one.
+    const time_point patience = clock_.now() + std::chrono::milliseconds{1};
+    while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < patience) cpu_pause();
+    const bool still = guard.phase.load(std::memory_order_acquire) == phase &&
+                       guard.section.load(std::memory_order_acquire) % 2 == 0 && w.current.load() == &p &&
+                       p.serial() == serial;
+    if (still) flush(w);  // what it has sent comes before the news of its end
+    guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
+    return still;
+  }
+  return false;
+}
+
+void worker_scheduler::done_with_stuck(slot& p) {
+  const std::scoped_lock lock{all_mutex_};
+  for (worker& w : all_) {
+    std::uint32_t taken = stall_guard::taken;
+    if (w.current.load() == &p && w.now.guard.state.compare_exchange_strong(taken, stall_guard::over)) return;
+  }
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,63 @@
+#pragma once
+// This machine's environment, for tests that change a part of it.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <coppice/env/environment.hpp>
+
+namespace coppice {
+
+class own_threads : public threads {
+ public:
+  std::unique_ptr<thread_handle> start(std::string name, std::optional<unsigned> core,
+                                       std::move_only_function<void()> body) override {
+    return real_.start(std::move(name), core, std::move(body));
+  }
+  unsigned cores() const noexcept override { return real_.cores(); }
+  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::optional<time_point> until) override {
+    real_.wait(word, expected, until);
+  }
+  void wake_one(std::atomic<std::uint32_t>& word) noexcept override { real_.wake_one(word); }
+  void wake_all(std::atomic<std::uint32_t>& word) noexcept override { real_.wake_all(word); }
+  void barrier_everywhere() noexcept override { real_.barrier_everywhere(); }
+
+ private:
+  coppice::threads& real_ = *real_environment()->threads();
+};
+
+class own_clock : public clock {
+ public:
+  time_point now() noexcept override { return real_.now(); }
+  time_point coarse_now() noexcept override { return real_.coarse_now(); }
+  wall_time wall() noexcept override { return real_.wall(); }
+
+ private:
+  coppice::clock& real_ = real_environment()->clock();
+};
+
+/// The parts are the test's, and live as long as it says.
+class own_environment : public environment {
+ public:
+  struct parts {
+    coppice::clock* time = nullptr;
+    coppice::threads* workers = nullptr;
+    blocking_pool* pool = nullptr;
+  };
+  explicit own_environment(parts changed) : changed_{changed} {}
+  coppice::clock& clock() noexcept override { return changed_.time != nullptr ? *changed_.time : real_->clock(); }
+  random_source& random() noexcept override { return real_->random(); }
+  coppice::threads* threads() noexcept override {
+    return changed_.workers != nullptr ? changed_.workers : real_->threads();
+  }
+  blocking_pool& blocking() noexcept override { return changed_.pool != nullptr ? *changed_.pool : real_->blocking(); }
+  fault_plan* faults() noexcept override { return nullptr; }
+  std::uint64_t new_node_number() noexcept override { return real_->new_node_number(); }
+
+ private:
+  std::shared_ptr<environment> real_ = real_environment();
+  parts changed_;
+};
+
+}  // namespace coppice

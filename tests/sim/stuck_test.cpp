@@ -1,0 +1,201 @@
+// A process that is stuck handles nothing, whatever it waits for.
+#include <gtest/gtest.h>
+
+#include "people.hpp"
+
+namespace coppice::sim {
+namespace {
+
+using namespace people;
+
+task<> sleeps(self& me, time_point* woken) {
+  co_await me.sleep(1s);
+  *woken = me.now();
+}
+task<> waits_in_vain(self& me, time_point* woken) {
+  const auto m = co_await me.receive<number>(1s);
+  EXPECT_TRUE(std::holds_alternative<timed_out>(m));
+  *woken = me.now();
+}
+task<> waits_for_its_timer(self& me, time_point* woken) {
+  const timer_ref mine = me.start_timer(1s);
+  const timeout t = co_await me.receive<timeout>();
+  EXPECT_EQ(t.ref, mine);
+  *woken = me.now();
+}
+task<> answers_late(self& me) {
+  request<ask> r = co_await me.receive<request<ask>>();
+  co_await me.sleep(1s);
+  r.reply(42);
+}
+task<> waits_for_an_answer(self& me, time_point* woken) {
+  const pid clerk = me.spawn(answers_late);
+  const result<int> got = co_await call<ask>(clerk).within(forever);
+  EXPECT_EQ(got, result<int>{42});
+  *woken = me.now();
+}
+task<> gives_up_a_call(self& me, time_point* woken) {
+  const pid nobody = me.spawn(idler);
+  const result<int> got = co_await call<ask>(nobody).within(1s);
+  EXPECT_EQ(got.error().code(), errc::timeout);
+  *woken = me.now();
+}
+task<> ends_soon(self& me) { co_await me.sleep(1s); }
+task<> waits_for_an_end(self& me, time_point* woken) {
+  me.spawn_monitor(ends_soon);
+  const down d = co_await me.receive<down>();
+  EXPECT_EQ(d.reason, exit_reason::normal());
+  *woken = me.now();
+}
+int twice(int n) { return 2 * n; }
+task<> waits_for_blocking_work(self& me, time_point* woken) {
+  co_await me.sleep(1s);
+  const int got = co_await me.blocking(twice, 21);
+  EXPECT_EQ(got, 42);
+  *woken = me.now();
+}
+
+/// Everything that such a process waits for comes after a second; it is stuck for ten.
+void expect_held(task<> (*body)(self&, time_point*), std::uint64_t seed) {
+  time_point woken{};
+  world w{seed};
+  node& n = w.add_node();
+  const pid who = n.rt().spawn(body, &woken);
+  w.run_for(1ms);
+  const time_point begin = w.now();
+  n.stick(who, 10s);
+  w.run_for(9s);
+  EXPECT_EQ(woken, time_point{}) << "it goes on though it is stuck, seed " << seed;
+  EXPECT_EQ(n.rt().counters().stalls, 1U);
+  EXPECT_EQ(n.rt().info(who)->state, process_state::running);
+  EXPECT_TRUE(w.run());
+  EXPECT_GE(woken - begin, 10s);
+  EXPECT_LE(woken - begin, 10s + 10ms);
+  EXPECT_FALSE(n.rt().alive(who));
+  EXPECT_EQ(n.rt().counters().stalls, 1U) << "counted once";
+}
+
+TEST(stuck, holds_whatever_the_process_waits_for) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    for (const auto body : {sleeps, waits_in_vain, waits_for_its_timer, waits_for_an_answer, gives_up_a_call,
+                            waits_for_an_end, waits_for_blocking_work})
+      expect_held(body, seed);
+}
+
+TEST(stuck, one_that_has_nothing_to_handle_is_no_stall) {
+  world w{1};
+  node& n = w.add_node();
+  const pid idle = n.rt().spawn(idler);
+  w.run_for(1ms);
+  n.stick(idle, 10s);
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(n.rt().counters().stalls, 0U);
+}
+
+TEST(stuck, each_stall_counts) {
+  seen got;
+  world w{1};
+  node& n = w.add_node();
+  const pid first = n.rt().spawn(listener, &got);
+  const pid second = n.rt().spawn(listener, &got);
+  w.run_for(1ms);
+  for (const pid who : {first, second, first}) {
+    n.stick(who, 1s);
+    n.rt().send(who, number{1});
+    EXPECT_TRUE(w.run());
+  }
+  EXPECT_EQ(n.rt().counters().stalls, 3U);
+  EXPECT_EQ(got.numbers.size(), 3U);
+}
+
+TEST(stuck, for_less_than_the_limit_is_no_stall) {
+  seen got;
+  world w{1};
+  node& n = w.add_node();
+  const pid who = n.rt().spawn(listener, &got);
+  w.run_for(1ms);
+  n.stick(who, 400ms);
+  n.rt().send(who, number{1});
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(got.numbers.size(), 1U);
+  EXPECT_EQ(n.rt().counters().stalls, 0U);
+}
+
+// ---- answers from another node
+
+struct errand {
+  reply_to<int> to;
+};
+task<> front(self& me, pid far) {
+  for (;;) {
+    request<ask> r = co_await me.receive<request<ask>>();
+    errand e{r.defer()};
+    me.send(far, std::move(e));
+  }
+}
+task<> answers_for_the_front(self& me, bool* given) {
+  errand e = co_await me.receive<errand>();
+  const end_now now = co_await me.receive<end_now>();
+  (void)now;
+  *given = e.to.reply(7);
+}
+
+struct far_answer {
+  call_outcome out;
+  bool given = false;
+  world w;
+  node& a;
+  node& b;
+  pid far;
+
+  far_answer(std::uint64_t seed, std::chrono::nanoseconds limit) : w{seed}, a{w.add_node()}, b{w.add_node()} {
+    far = b.rt().spawn(answers_for_the_front, &given);
+    const pid s = a.rt().spawn(front, far);
+    a.rt().spawn(caller, s, limit, &out);
+    w.run_for(100ms);
+  }
+};
+
+TEST(far_answer, to_a_deferred_request_travels_like_any_signal) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    far_answer f{seed, forever};
+    const time_point before = f.w.now();
+    f.b.rt().send(f.far, end_now{});
+    EXPECT_TRUE(f.w.run());
+    EXPECT_TRUE(f.given);
+    EXPECT_EQ(f.out.got, result<int>{7});
+    EXPECT_GE(f.out.at - before, f.w.net().quality.delay_min) << "faster than the network, seed " << seed;
+  }
+}
+
+TEST(far_answer, to_a_deferred_request_does_not_pass_a_partition) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed)
+    for (const bool noticed : {false, true}) {
+      far_answer f{seed, 1min};
+      f.w.partition(f.a, f.b);
+      if (noticed) f.w.run_for(20s);
+      f.b.rt().send(f.far, end_now{});
+      EXPECT_TRUE(f.w.run());
+      ASSERT_TRUE(f.out.got) << "the call never ended, seed " << seed;
+      ASSERT_FALSE(f.out.got->has_value()) << "an answer through a partition, seed " << seed;
+      const errc why = f.out.got->error().code();
+      EXPECT_TRUE(why == errc::timeout || why == errc::noconnection) << f.out.got->error();
+    }
+}
+
+TEST(far_answer, to_a_deferred_request_comes_after_a_partition_that_heals_in_time) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    far_answer f{seed, 1min};
+    f.w.partition(f.a, f.b);
+    f.b.rt().send(f.far, end_now{});
+    f.w.run_for(2s);
+    EXPECT_TRUE(f.given);
+    EXPECT_FALSE(f.out.got);
+    f.w.heal();
+    EXPECT_TRUE(f.w.run());
+    EXPECT_EQ(f.out.got, result<int>{7});
+  }
+}
+
+}  // namespace
+}  // namespace coppice::sim
