@@ -50,6 +50,8 @@ void network::transmit(packet p) {
     return;
   }
   if (!open(p.from, p.to) || d.chance(quality.loss)) {
+    const endpoint& sender = endpoints_[{p.from, p.to}];
+    if (p.number != 0 && (!sender.up || sender.generation != p.generation)) return;  // nobody is left to send it again
     ++p.tries;
     const auto again = std::min(quality.retry_after * std::min(p.tries, 8U), quality.lost_after);
     packets_.emplace(world_.now() + again + delay(), std::move(p));

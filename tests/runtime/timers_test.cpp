@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <coppice/runtime/runtime.hpp>
+#include <coppice/sim/world.hpp>
 
 namespace {
 
@@ -62,15 +63,24 @@ task<> waits_for_notes(self& me, int count, std::vector<int>* into) {
     into->push_back(n.n);
   }
 }
-TEST(send_after, from_a_plain_thread_works_as_well) {
-  runtime rt{quiet()};
+TEST(send_after, from_outside_works_as_well) {
   std::vector<int> seen;
+  sim::world w{1};  // its clock stands still between the calls
+  runtime& rt = w.add_node().rt();
   const pid p = rt.spawn(waits_for_notes, 3, &seen);
   rt.send_after(5ms, p, note{3});
   rt.send_after(3ms, p, note{2});
   rt.send_after(1ms, p, note{1});
-  rt.wait(p);
+  EXPECT_TRUE(w.run());
   EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
+}
+TEST(send_after, from_a_plain_thread_works_as_well) {
+  runtime rt{quiet()};
+  std::vector<int> seen;
+  const pid p = rt.spawn(waits_for_notes, 1, &seen);
+  rt.send_after(1ms, p, note{1});
+  rt.wait(p);
+  EXPECT_EQ(seen, std::vector<int>{1});
 }
 
 task<> sends_in_one_tick(self& me) {
