@@ -27,9 +27,9 @@ double run_workload(std::string_view name, unsigned threads, double scale);  // 
 
 namespace {
 
-constexpr std::array<std::string_view, 15> scaling_workloads = {
+constexpr std::array<std::string_view, 16> scaling_workloads = {
     "pingpong", "pairs",   "fanin8",    "fanin100",    "ring",       "spawn",  "spawn_polite", "skynet",
-    "call",     "call100", "callpairs", "storm_throw", "storm_stop", "timers", "monitor"};
+    "call",     "call100", "callpairs", "storm_throw", "storm_stop", "timers", "monitor",      "links"};
 // In these, every thread has as much to do however many there are: a run must not be over before all are at work.
 constexpr std::array<std::string_view, 2> growing_workloads = {"pairs", "callpairs"};
 constexpr unsigned run_timeout_s = 60;
@@ -161,7 +161,10 @@ void print_scaling(const options& o) {
     const auto found = std::ranges::find(all, name, [](const auto& w) { return w.first; });
     print_row(std::string{name}, found->second, o, counts);
   }
-  std::printf("\nMedians of %u runs by number of threads; the last column is how many times faster.\n", o.rounds);
+  std::printf(
+      "\nMedians of %u runs by number of threads; the last column is how many times faster. pairs and callpairs\n"
+      "do three times their usual work for each thread, so that a run lasts.\n",
+      o.rounds);
 }
 
 }  // namespace

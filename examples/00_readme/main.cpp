@@ -33,5 +33,5 @@ coppice::task<> keeper(coppice::self& me) {  // ... or a coroutine that waits
 
 int main() {
   coppice::runtime rt;
-  rt.wait(rt.spawn(keeper));
+  rt.run(keeper);
 }

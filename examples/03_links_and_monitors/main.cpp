@@ -71,5 +71,5 @@ task<> tell_all(self& me) {
 
 int main() {
   coppice::runtime rt{{.level = coppice::log_level::off}};  // failures are expected here; usually they are logged
-  rt.wait(rt.spawn(tell_all));
+  rt.run(tell_all);
 }

@@ -86,5 +86,5 @@ task<> all_of_it(self& me) {
 
 int main() {
   coppice::runtime rt;
-  rt.wait(rt.spawn(all_of_it));
+  rt.run(all_of_it);
 }

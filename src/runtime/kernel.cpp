@@ -88,11 +88,8 @@ void answer_dropped(kernel& k, pid callee, const open_call& lost) {
     lost.fail(k, lost.caller, lost.call, error_of(loss_by(callee)));
 }
 
-kernel& kernel_here() {
-  const turn* t = turn_here();
-  if (t == nullptr)
-    throw std::logic_error{"this needs a process to run in; from a plain thread use the functions of coppice::runtime"};
-  return *t->k;
+void throw_no_process_here() {
+  throw std::logic_error{"this needs a process to run in; from a plain thread use the functions of coppice::runtime"};
 }
 
 // ---- the table
@@ -352,9 +349,8 @@ bool kernel::run(slot& p, int budget, turn& t) {
 void kernel::end(slot& p, turn& t, envelope* rest) {
   t.ends = false;
   const exit_reason why = std::exchange(t.ending, {});
-  for (const open_call& c : std::exchange(t.unanswered, {}))
-    c.fail(*this, c.caller, c.call, error_of({loss::kind::ended, &why}));
-  finish(p, why, p.process, rest);
+  const auto unanswered = std::exchange(t.unanswered, {});
+  finish(p, why, p.process, rest, unanswered);
   free_slot(pid_of(p).index());
 }
 
@@ -444,7 +440,8 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
 
 // ---- the end
 
-void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest) {
+void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
+                    std::span<const open_call> unanswered) {
   const pid me = pid_of(p);
   const bool parent_linked = p.is(slot::parent_linked);
   const pid parent = pid::from_parts(node_, p.parent_index, p.parent_serial);
@@ -460,6 +457,7 @@ void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope*
       const last_code code{current_turn != nullptr ? &current_turn->guard : nullptr};
       to_destroy->type->destroy(*to_destroy, *this);
     }
+    for (const open_call& c : unanswered) c.fail(*this, c.caller, c.call, error_of({loss::kind::ended, &why}));
     answer_requests(rest, me.serial(), why);
     ending = before;
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -222,7 +223,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void apply(slot& p, const envelope& e);
   void settle_links(slot& p, envelope* from, const envelope* kill);
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
-  void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest);
+  void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
+              std::span<const open_call> unanswered = {});
   void end(slot& p, turn& t, envelope* rest);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void tell_the_bereaved(slot& p, pid me, const exit_reason& why);

@@ -267,7 +267,13 @@ class kernel_section {
 };
 
 /// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
-[[nodiscard]] kernel& kernel_here();
+[[noreturn]] void throw_no_process_here();
+[[nodiscard]] inline kernel& kernel_here() {
+  const turn* t = turn_here();
+  if (t == nullptr) [[unlikely]]
+    throw_no_process_here();
+  return *t->k;
+}
 /// Answers a call whose request was dropped by `callee`: with the reason when the callee is ending, and when it is
 /// failing right now, as soon as that is known.
 void answer_dropped(kernel& k, pid callee, const open_call& lost);
