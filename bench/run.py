@@ -184,7 +184,10 @@ def measure(workload, rounds, warm_up, program):
 
 
 def better_peer(kind, series):
-    values = [s.median for who, s in series.items() if who != "ours" and s.median is not None]
+    peers = [s for who, s in series.items() if who != "ours"]
+    if any(s.failure for s in peers):
+        return None  # against the other alone it would look better than it is
+    values = [s.median for s in peers if s.median is not None]
     if not values:
         return None
     return max(values) if kind == RATE else min(values)
@@ -376,7 +379,7 @@ def main():
         ratio = ratio_of(workload.kind, series["ours"].median, better_peer(workload.kind, series))
         report.row(workload, series, ratio)
         entries.append(json_entry(workload, series, ratio, args.rounds))
-        failed = failed or series["ours"].failure is not None
+        failed = failed or any(s.failure is not None for s in series.values())
     report.footer()
     if args.json:
         Path(args.json).write_text(json.dumps(entries, indent=2) + "\n")

@@ -24,6 +24,7 @@ using coppice::task;
 namespace {
 
 struct settings {
+  bool only_help = false;
   int trees = 1000;
   int visitors = 200;
   int seconds = 10;
@@ -147,6 +148,9 @@ std::optional<settings> read_arguments(int argc, char** argv) {
       s.seconds = std::atoi(argv[++i]);
     } else if (word == "--trees" && has_value) {
       s.trees = std::atoi(argv[++i]);
+    } else if (word == "--help") {
+      std::puts("usage: coppice-demo [--seconds N] [--trees N]");
+      s.only_help = true;
     } else {
       std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N] [--trees N]\n",
                    argv[i]);
@@ -166,6 +170,7 @@ int main(int argc, char** argv) {
   const std::optional<settings> given = read_arguments(argc, argv);
   if (!given) return 2;
   const settings s = *given;
+  if (s.only_help) return 0;
   coppice::runtime rt{{.level = coppice::log_level::off}};
   std::printf("Coppice: %d processes under a gardener, %d visitors, crashes injected.\n", s.trees, s.visitors);
   const pid keeper = rt.spawn(gardener, s.trees);
