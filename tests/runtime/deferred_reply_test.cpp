@@ -235,7 +235,7 @@ TEST(deferred_reply, of_a_callee_that_fails_with_the_handle_in_its_hands_gives_e
 }
 
 task<> catches_its_own(self& me) {
-  for (int caught = 0;;) {
+  for ([[maybe_unused]] int caught = 0;;) {
     try {
       auto r = co_await me.receive<request<ask>>();
       throw std::runtime_error{"caught below"};
