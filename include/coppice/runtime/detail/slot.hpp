@@ -242,18 +242,18 @@ class kernel_section {
     if (turn_ == nullptr || turn_->p != &me) return;  // not in its own code: nothing of it may be touched
     bool lost = false;
     for (;;) {
-      turn_->guard.step(turn_->guard.section);
+      stall_guard::step(turn_->guard.section);
       std::atomic_signal_fence(std::memory_order_seq_cst);
       if (turn_->guard.state.load(std::memory_order_acquire) == stall_guard::none || lost) [[likely]]
         break;
-      turn_->guard.step(turn_->guard.section);  // not while somebody decides
+      stall_guard::step(turn_->guard.section);  // not while somebody decides
       lost = turn_->guard.was_taken();
     }
     mine_ = !lost && me.serial() == serial;
     entered_ = true;
   }
   ~kernel_section() {
-    if (entered_) turn_->guard.step(turn_->guard.section);
+    if (entered_) stall_guard::step(turn_->guard.section);
   }
   kernel_section(const kernel_section&) = delete;
   kernel_section& operator=(const kernel_section&) = delete;
