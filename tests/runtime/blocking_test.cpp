@@ -14,25 +14,11 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(runtime& rt, F body, Args... args) {
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 std::string twice(const std::string& text) { return text + text; }
 std::unique_ptr<int> make(std::unique_ptr<int> n) {
@@ -54,7 +40,7 @@ task<> blocks_for_results(self& me) {
 }
 TEST(blocking, gives_the_result_of_work_done_on_another_thread) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, blocks_for_results), exit_reason::normal());
+  EXPECT_EQ(rt.run(blocks_for_results), exit_reason::normal());
 }
 
 int fails(int n) { throw std::out_of_range{"number " + std::to_string(n)}; }
@@ -69,9 +55,9 @@ task<> does_not_catch(self& me) { co_await me.blocking(fails, 8); }
 TEST(blocking, what_the_work_throws_is_thrown_where_it_is_awaited) {
   runtime rt{quiet()};
   std::string seen;
-  EXPECT_EQ(run(rt, catches, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(catches, &seen), exit_reason::normal());
   EXPECT_EQ(seen, "number 7");
-  EXPECT_EQ(run(rt, does_not_catch), exit_reason::error("std::out_of_range", "number 8", ""));
+  EXPECT_EQ(rt.run(does_not_catch), exit_reason::error("std::out_of_range", "number 8", ""));
 }
 
 task<> keeps_mail(self& me, std::latch* begun, std::latch* go_on) {
@@ -171,7 +157,7 @@ task<> is_never_awaited(self& me, std::shared_ptr<int> token) {
 TEST(blocking, work_that_is_never_awaited_is_never_done) {
   runtime rt{quiet()};
   const auto token = std::make_shared<int>(1);
-  EXPECT_EQ(run(rt, is_never_awaited, token), exit_reason::normal());
+  EXPECT_EQ(rt.run(is_never_awaited, token), exit_reason::normal());
   EXPECT_EQ(token.use_count(), 1);
 }
 

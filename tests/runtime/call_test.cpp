@@ -10,6 +10,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -34,22 +36,6 @@ struct fail_at {
   using reply = int;
 };
 struct done {};
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(runtime& rt, F body, Args... args) {
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 /// Answers `add`, `touch` and `fetch`, never answers `slow`, and fails at `fail_at`.
 task<> server(self& me) {
@@ -82,7 +68,7 @@ task<> calls_all(self& me) {
 }
 TEST(call, gets_the_answer_also_nothing_and_what_only_moves) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, calls_all), exit_reason::normal());
+  EXPECT_EQ(rt.run(calls_all), exit_reason::normal());
 }
 
 TEST(call, from_a_plain_thread_gets_the_answer_too) {
@@ -116,7 +102,7 @@ task<> calls_with_other_mail(self& me) {
 }
 TEST(call, mail_that_comes_while_it_waits_is_kept_in_order) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, calls_with_other_mail), exit_reason::normal());
+  EXPECT_EQ(rt.run(calls_with_other_mail), exit_reason::normal());
 }
 
 task<> fails_by_hand(self& me) {
@@ -200,7 +186,7 @@ task<> calls_itself(self& me) {
 }
 TEST(call, to_oneself_gives_calling_self) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, calls_itself), exit_reason::normal());
+  EXPECT_EQ(rt.run(calls_itself), exit_reason::normal());
 }
 
 TEST(call, to_who_fails_at_it_gives_exited_with_the_reason) {
@@ -233,8 +219,8 @@ task<> ends_a_callee(self& me, exit_reason how) {
 TEST(call, to_who_ends_before_it_answers_gives_exited_with_the_reason) {
   runtime rt{quiet()};
   for (int i = 0; i < 50; ++i) {
-    EXPECT_EQ(run(rt, ends_a_callee, exit_reason::error("x")), exit_reason::normal());
-    EXPECT_EQ(run(rt, ends_a_callee, exit_reason::kill()), exit_reason::normal());
+    EXPECT_EQ(rt.run(ends_a_callee, exit_reason::error("x")), exit_reason::normal());
+    EXPECT_EQ(rt.run(ends_a_callee, exit_reason::kill()), exit_reason::normal());
   }
 }
 
@@ -349,7 +335,7 @@ task<> gets_a_late_answer(self& me) {
 }
 TEST(call, a_late_answer_is_never_seen) {
   runtime rt{quiet()};
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(run(rt, gets_a_late_answer), exit_reason::normal());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(rt.run(gets_a_late_answer), exit_reason::normal());
 }
 
 // ---- where calls are made
@@ -361,7 +347,7 @@ task<> blocks_its_worker(self&, runtime* rt, pid s) {
 TEST(call, the_blocking_form_inside_a_process_is_refused) {
   runtime rt{quiet()};
   const pid s = rt.spawn(server);
-  EXPECT_EQ(run(rt, blocks_its_worker, &rt, s), exit_reason::normal());
+  EXPECT_EQ(rt.run(blocks_its_worker, &rt, s), exit_reason::normal());
 }
 
 task<> prepares_a_call(self& me, pid s) {
@@ -376,7 +362,7 @@ task<> prepares_a_call(self& me, pid s) {
 }
 TEST(call, is_made_when_it_is_awaited_and_never_without) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, prepares_a_call, rt.spawn(server)), exit_reason::normal());
+  EXPECT_EQ(rt.run(prepares_a_call, rt.spawn(server)), exit_reason::normal());
 }
 
 task<> is_killed_while_calling(self& me, pid s, pid boss) {
@@ -395,7 +381,7 @@ task<> kills_callers(self& me) {
 }
 TEST(call, a_caller_that_is_killed_while_it_waits_harms_nobody) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, kills_callers), exit_reason::normal());
+  EXPECT_EQ(rt.run(kills_callers), exit_reason::normal());
 }
 
 TEST(call, from_a_plain_thread_ends_with_an_error_when_the_process_that_makes_it_is_killed) {

@@ -10,6 +10,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -24,8 +26,6 @@ struct ask_nothing {
 };
 struct end_now {};
 using handle = reply_to<int>;
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 /// Gives its answers away: to `to`, or to nobody when there is none.
 task<> passes_on(self& me, pid to) {

@@ -12,6 +12,7 @@
 #include <coppice/runtime/runtime.hpp>
 
 #include "recorder.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -22,8 +23,6 @@ struct go {};
 struct weather {
   std::string text;
 };
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 task<> idles(self& me) { co_await me.receive<go>(); }
 

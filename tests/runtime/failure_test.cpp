@@ -7,6 +7,8 @@
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace app {
 
 struct order {
@@ -32,34 +34,18 @@ namespace {
 using namespace coppice;
 using namespace std::chrono_literals;
 
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(runtime& rt, F body, Args... args) {
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
-
 task<> returns(self&) { co_return; }
 
 TEST(exit, a_body_that_returns_ends_with_normal) {  // fact 1
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, returns), exit_reason::normal());
+  EXPECT_EQ(rt.run(returns), exit_reason::normal());
 }
 
 task<int> returns_a_value(self&) { co_return 5; }
 
 TEST(exit, a_body_with_a_result_ends_with_normal) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, returns_a_value), exit_reason::normal());
+  EXPECT_EQ(rt.run(returns_a_value), exit_reason::normal());
 }
 
 task<> throws_runtime_error(self&) {
@@ -69,7 +55,7 @@ task<> throws_runtime_error(self&) {
 
 TEST(exit, an_exception_becomes_an_error_with_its_type_and_its_text) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, throws_runtime_error), exit_reason::error("std::runtime_error", "out of luck", ""));
+  EXPECT_EQ(rt.run(throws_runtime_error), exit_reason::error("std::runtime_error", "out of luck", ""));
 }
 
 task<> throws_int(self&) {
@@ -83,8 +69,8 @@ task<> throws_strange(self&) {
 
 TEST(exit, something_thrown_that_is_no_exception_still_tells_its_type) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, throws_int), exit_reason::error("int", "", ""));
-  EXPECT_EQ(run(rt, throws_strange), exit_reason::error("app::strange", "", ""));
+  EXPECT_EQ(rt.run(throws_int), exit_reason::error("int", "", ""));
+  EXPECT_EQ(rt.run(throws_strange), exit_reason::error("app::strange", "", ""));
 }
 
 task<> breaks_an_invariant(self&) {
@@ -94,10 +80,10 @@ task<> breaks_an_invariant(self&) {
 
 TEST(exit, a_broken_invariant_ends_only_the_process_it_was_found_in) {
   runtime rt{quiet()};
-  const exit_reason why = run(rt, breaks_an_invariant);
+  const exit_reason why = rt.run(breaks_an_invariant);
   EXPECT_EQ(why.exception_type(), "coppice::broken_invariant");
   EXPECT_NE(why.text().find("two and two is five"), std::string_view::npos);
-  EXPECT_EQ(run(rt, returns), exit_reason::normal());
+  EXPECT_EQ(rt.run(returns), exit_reason::normal());
 }
 
 task<> fails_below(int depth) {
@@ -108,7 +94,7 @@ task<> fails_in_a_nested_task(self&) { co_await fails_below(10); }
 
 TEST(exit, an_exception_from_nested_tasks_ends_the_process_as_one_of_its_own) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, fails_in_a_nested_task), exit_reason::error("app::out_of_stock", "no apples", ""));
+  EXPECT_EQ(rt.run(fails_in_a_nested_task), exit_reason::error("app::out_of_stock", "no apples", ""));
 }
 
 task<> exits_below(exit_reason why) {
@@ -127,7 +113,7 @@ TEST(exit, exit_with_ends_the_process_with_its_reason_past_all_frames) {
   runtime rt{quiet()};
   for (const exit_reason& why :
        {exit_reason::normal(), exit_reason::shutdown("done"), exit_reason::error("full"), exit_reason::kill()})
-    EXPECT_EQ(run(rt, throws_exit_with, why), why);
+    EXPECT_EQ(rt.run(throws_exit_with, why), why);
 }
 
 task<> exits_here(self& me, exit_reason why, bool* went_on) {
@@ -138,7 +124,7 @@ task<> exits_here(self& me, exit_reason why, bool* went_on) {
 TEST(exit, awaiting_exit_ends_the_process_here_and_now) {
   runtime rt{quiet()};
   bool went_on = false;
-  EXPECT_EQ(run(rt, exits_here, exit_reason::shutdown("enough"), &went_on), exit_reason::shutdown("enough"));
+  EXPECT_EQ(rt.run(exits_here, exit_reason::shutdown("enough"), &went_on), exit_reason::shutdown("enough"));
   EXPECT_FALSE(went_on);
 }
 
@@ -147,7 +133,7 @@ task<> awaits_exit_below(self& me, bool* went_on) { co_await exits_here(me, exit
 TEST(exit, awaiting_exit_in_a_nested_task_ends_the_whole_process) {
   runtime rt{quiet()};
   bool went_on = false;
-  EXPECT_EQ(run(rt, awaits_exit_below, &went_on), exit_reason::error("below"));
+  EXPECT_EQ(rt.run(awaits_exit_below, &went_on), exit_reason::error("below"));
   EXPECT_FALSE(went_on);
 }
 
@@ -166,9 +152,9 @@ task<> stops_and_waits(self& me, exit_reason why, int* steps) {
 TEST(exit, stop_ends_the_process_when_its_code_returns_or_waits) {
   runtime rt{quiet()};
   int steps = 0;
-  EXPECT_EQ(run(rt, stops_and_returns, exit_reason::error("stop"), &steps), exit_reason::error("stop"));
+  EXPECT_EQ(rt.run(stops_and_returns, exit_reason::error("stop"), &steps), exit_reason::error("stop"));
   EXPECT_EQ(steps, 1);
-  EXPECT_EQ(run(rt, stops_and_waits, exit_reason::error("wait"), &steps), exit_reason::error("wait"));
+  EXPECT_EQ(rt.run(stops_and_waits, exit_reason::error("wait"), &steps), exit_reason::error("wait"));
   EXPECT_EQ(steps, 2);
 }
 
@@ -180,7 +166,7 @@ task<> stops_and_throws(self& me) {
 
 TEST(exit, an_exception_behind_a_stop_is_the_reason) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, stops_and_throws), exit_reason::error("std::runtime_error", "worse", ""));
+  EXPECT_EQ(rt.run(stops_and_throws), exit_reason::error("std::runtime_error", "worse", ""));
 }
 
 // ---- the message being handled
@@ -296,7 +282,7 @@ task<> fails_without_a_word(self&) {
 }
 TEST(exit, an_exception_without_a_text_gives_a_reason_with_an_empty_one) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, fails_without_a_word), exit_reason::error("app::mute", "", ""));
+  EXPECT_EQ(rt.run(fails_without_a_word), exit_reason::error("app::mute", "", ""));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <coppice/runtime/no_such_process.hpp>
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -25,21 +27,6 @@ struct unlink_from {
   pid who;
 };
 struct done {};
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(F body, Args... args) {
-  runtime rt{{.workers = 2, .level = log_level::off}};
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 /// Links, unlinks and ends as it is told, and says when it has.
 task<> obedient(self& me, pid boss) {

@@ -7,6 +7,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -17,21 +19,6 @@ struct end_now {
 };
 struct go {};
 struct done {};
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(F body, Args... args) {
-  runtime rt{{.workers = 2, .level = log_level::off}};
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 task<> ends_when_told(self& me) {
   auto m = co_await me.receive<end_now>();

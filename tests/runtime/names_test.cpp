@@ -9,13 +9,13 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
 
 struct go {};
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 task<> wait_for_go(self& me) { co_await me.receive<go>(); }
 

@@ -10,26 +10,12 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
 using namespace std::chrono_literals;
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(runtime& rt, F body, Args... args) {
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 struct bump {
   using reply = int;
@@ -107,7 +93,7 @@ task<> uses_a_ref(self& me) {
 }
 TEST(object, is_used_through_its_ref_inside_processes) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, uses_a_ref), exit_reason::normal());
+  EXPECT_EQ(rt.run(uses_a_ref), exit_reason::normal());
 }
 
 TEST(object, a_ref_used_outside_of_any_process_throws) {
@@ -160,7 +146,7 @@ task<> spawns_a_refusal(self& me) {
 }
 TEST(object, a_constructor_that_throws_is_the_end_of_the_new_process_only) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, spawns_a_refusal), exit_reason::normal());
+  EXPECT_EQ(rt.run(spawns_a_refusal), exit_reason::normal());
 }
 
 struct refuses_after_members {
@@ -189,7 +175,7 @@ task<> spawns_one_that_stops(self& me) {
 }
 TEST(object, a_constructor_may_stop_its_process) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, spawns_one_that_stops), exit_reason::normal());
+  EXPECT_EQ(rt.run(spawns_one_that_stops), exit_reason::normal());
 }
 
 task<> stops_an_object(self& me) {
@@ -202,7 +188,7 @@ task<> stops_an_object(self& me) {
 }
 TEST(object, stop_in_a_handler_ends_the_process_with_that_reason) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, stops_an_object), exit_reason::normal());
+  EXPECT_EQ(rt.run(stops_an_object), exit_reason::normal());
 }
 
 TEST(object, a_handler_that_throws_answers_its_caller_with_the_reason) {
@@ -405,7 +391,7 @@ task<> monitors_objects(self& me) {
 }
 TEST(spawn_monitor, of_an_object_tells_its_true_reason_however_early_it_ends) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, monitors_objects), exit_reason::normal());
+  EXPECT_EQ(rt.run(monitors_objects), exit_reason::normal());
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -20,8 +22,6 @@ struct go {};
 struct note {
   int n = 0;
 };
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 /// Once it waits for mail.
 process_info info_at_rest(runtime& rt, pid p) {

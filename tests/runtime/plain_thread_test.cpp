@@ -10,6 +10,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -18,8 +20,6 @@ struct go {};
 struct weather {
   std::string text;
 };
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 task<> returns(self&) { co_return; }
 task<> fails(self&, std::string text) {

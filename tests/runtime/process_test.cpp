@@ -10,27 +10,13 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
 
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
-
 struct go {};
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(runtime& rt, F body, Args... args) {
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 // ---- beginning
 
@@ -68,7 +54,7 @@ TEST(process, may_be_a_lambda_that_captures_nothing) {
     *into = 5;
     co_return;
   };
-  EXPECT_EQ(run(rt, body, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(body, &seen), exit_reason::normal());
   EXPECT_EQ(seen, 5);
 }
 
@@ -154,14 +140,14 @@ task<> note_sum(self&, long n, long* into) {
 TEST(task, gives_its_value_to_the_task_that_awaits_it) {
   runtime rt{quiet()};
   long seen = 0;
-  EXPECT_EQ(run(rt, note_sum, 10, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(note_sum, 10, &seen), exit_reason::normal());
   EXPECT_EQ(seen, 110);
 }
 
 TEST(task, a_million_awaits_that_complete_at_once_use_no_stack) {
   runtime rt{quiet()};
   long seen = 0;
-  EXPECT_EQ(run(rt, note_sum, 1'000'000, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(note_sum, 1'000'000, &seen), exit_reason::normal());
   EXPECT_EQ(seen, 1'000'001'000'000);
 }
 
@@ -178,7 +164,7 @@ task<> note_depth(self&, int n, int* into) {
 TEST(task, may_be_nested_some_thousand_deep) {
   runtime rt{quiet()};
   int seen = 0;
-  EXPECT_EQ(run(rt, note_depth, 5000, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(note_depth, 5000, &seen), exit_reason::normal());
   EXPECT_EQ(seen, 5000);
 }
 
@@ -220,7 +206,7 @@ task<> catch_above(self&, std::string* into) {
 TEST(task, an_exception_passes_through_nested_tasks_and_can_be_caught_above) {
   runtime rt{quiet()};
   std::string seen;
-  EXPECT_EQ(run(rt, catch_above, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(catch_above, &seen), exit_reason::normal());
   EXPECT_EQ(seen, "bottom");
 }
 
@@ -263,7 +249,7 @@ task<> never_awaits(self&, std::atomic<int>* ended) {
 TEST(task, one_that_is_never_awaited_is_destroyed_with_its_arguments) {
   runtime rt{quiet()};
   std::atomic<int> ended{0};
-  EXPECT_EQ(run(rt, never_awaits, &ended), exit_reason::normal());
+  EXPECT_EQ(rt.run(never_awaits, &ended), exit_reason::normal());
   EXPECT_EQ(ended, 1);
 }
 
@@ -277,7 +263,7 @@ task<> yield_often(self& me, int* into) {
 TEST(process, goes_on_behind_a_yield) {
   runtime rt{quiet()};
   int seen = 0;
-  EXPECT_EQ(run(rt, yield_often, &seen), exit_reason::normal());
+  EXPECT_EQ(rt.run(yield_often, &seen), exit_reason::normal());
   EXPECT_EQ(seen, 1000);
 }
 

@@ -11,6 +11,8 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -23,21 +25,6 @@ struct pear {
   int n = 0;
 };
 struct stop {};
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(F body, Args... args) {
-  runtime rt{{.workers = 2, .level = log_level::off}};
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
 
 // ---- by type
 

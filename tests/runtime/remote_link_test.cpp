@@ -10,13 +10,13 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
 
 struct go {};
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 /// Connected when the test says so; what is sent is kept for the test to deliver.
 class by_hand final : public transport {

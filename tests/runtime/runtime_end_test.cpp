@@ -15,6 +15,7 @@
 
 #include "own_environment.hpp"
 #include "recorder.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -23,8 +24,6 @@ using namespace std::chrono_literals;
 
 struct go {};
 using token = std::shared_ptr<int>;
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 TEST(runtime_end, of_one_that_never_did_anything) {
   for (int i = 0; i < 50; ++i) runtime rt{quiet()};

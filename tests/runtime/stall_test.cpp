@@ -11,6 +11,7 @@
 #include <coppice/runtime/runtime.hpp>
 
 #include "recorder.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -29,25 +30,6 @@ struct parrot {
 runtime_options watchful(unsigned workers) {
   return {.workers = workers, .stall_after = 20ms, .level = log_level::off};
 }
-
-/// Code that does not come back before the test lets it.
-class trap_door {
- public:
-  trap_door() = default;
-  trap_door(const trap_door&) = delete;
-  trap_door& operator=(const trap_door&) = delete;
-  ~trap_door() { open(); }
-  void fall_in() {
-    inside_.count_down();
-    while (!open_) std::this_thread::yield();
-  }
-  void wait_until_inside() { inside_.wait(); }
-  void open() { open_ = true; }
-
- private:
-  std::latch inside_{1};
-  std::atomic<bool> open_{false};
-};
 
 task<> gets_stuck(self& me, trap_door* where, std::latch* back) {
   co_await me.receive<go>();

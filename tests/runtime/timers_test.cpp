@@ -9,6 +9,8 @@
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/world.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -18,27 +20,6 @@ struct note {
   int n = 0;
 };
 struct go {};
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
-
-template <class F, class... Args>
-task<> watch(self& me, exit_reason* into, F body, Args... args) {
-  me.spawn_monitor(std::move(body), std::move(args)...);
-  const down d = co_await me.receive<down>();
-  *into = d.reason;
-}
-/// Runs `body` as a process and gives the reason it ended with.
-template <class F, class... Args>
-exit_reason run(runtime& rt, F body, Args... args) {
-  exit_reason why = exit_reason::noproc();
-  rt.wait(rt.spawn(watch<F, Args...>, &why, std::move(body), std::move(args)...));
-  return why;
-}
-template <class F, class... Args>
-exit_reason run(F body, Args... args) {
-  runtime rt{quiet()};
-  return run(rt, std::move(body), std::move(args)...);
-}
 
 // ---- send_after
 
@@ -199,7 +180,7 @@ task<> cancels_what_is_queued(self& me, runtime* rt) {
 }
 TEST(start_timer, cancel_flushes_a_timeout_that_is_still_queued) {
   runtime rt{quiet()};
-  EXPECT_EQ(run(rt, cancels_what_is_queued, &rt), exit_reason::normal());
+  EXPECT_EQ(rt.run(cancels_what_is_queued, &rt), exit_reason::normal());
 }
 
 task<> cancels_in_a_race(self& me) {

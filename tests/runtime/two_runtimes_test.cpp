@@ -9,6 +9,8 @@
 #include <coppice/runtime/no_such_process.hpp>
 #include <coppice/runtime/runtime.hpp>
 
+#include "support.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -27,8 +29,6 @@ struct parrot {
   }
   int calls = 0;
 };
-
-runtime_options quiet() { return {.workers = 2, .level = log_level::off}; }
 
 task<> idles(self& me) { co_await me.receive<go>(); }
 
