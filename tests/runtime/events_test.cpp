@@ -1,6 +1,7 @@
 // Events that come as messages, and reports that go to the log.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <latch>
 #include <map>
 #include <mutex>
@@ -178,6 +179,18 @@ TEST(log, gets_what_the_program_reports_with_its_fields) {
   EXPECT_EQ(seen[0].fields, (std::map<std::string, std::string>{{"port", "8080"}, {"mode", "test"}}));
   EXPECT_EQ(seen[1].fields.at("who"), to_string(p));
   EXPECT_TRUE(sink->timed);
+}
+
+TEST(log, on_standard_error_is_one_line_a_record_whatever_it_says) {
+  testing::internal::CaptureStderr();
+  const log_field fields[] = {{"plain", "8080"}, {"blank", "a b"}, {"forged", "x\n2026 error  level=\"up\"\x01"}};
+  stderr_sink()->write({.level = log_level::error, .text = "two\nlines", .fields = fields});
+  const std::string line = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(line, '\n'), 1);
+  EXPECT_TRUE(
+      line.ends_with("error  two\\nlines  plain=8080  blank=\"a b\"  "
+                     "forged=\"x\\n2026 error  level=\\\"up\\\"\\x01\"\n"))
+      << line;
 }
 
 TEST(log, gets_a_record_of_every_process_that_fails_and_of_no_other) {

@@ -102,7 +102,7 @@ TEST(exit_reason, one_that_was_moved_from_is_normal) {
   auto first = exit_reason::error("w");
   const exit_reason second = std::move(first);
   EXPECT_EQ(second, exit_reason::error("w"));
-  EXPECT_EQ(first, exit_reason::normal());  // NOLINT: that is the point
+  EXPECT_EQ(first, exit_reason::normal());  // NOLINT(bugprone-use-after-move): that is the point
 }
 
 TEST(exit_reason, is_one_word_wide) { EXPECT_EQ(sizeof(exit_reason), sizeof(void*)); }

@@ -76,10 +76,61 @@ TEST(explore, with_a_seed_from_the_environment_runs_only_that_one_with_its_trace
   testing::internal::CaptureStderr();
   const std::string report = explore({.name = "replayed", .seeds = 10, .replay = "again"}, note_seed);
   const std::string trace = testing::internal::GetCapturedStderr();
-  ASSERT_EQ(::unsetenv("COPPICE_SEED"), 0);  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_EQ(::unsetenv("COPPICE_SEED"), 0);  // NOLINT(concurrency-mt-unsafe): one thread
   EXPECT_EQ(seeds, (std::vector<std::uint64_t>{77}));
   EXPECT_EQ(report, "replayed: seed 77: the one\n  replay: COPPICE_SEED=77 again");
   EXPECT_EQ(trace, "1000000000 seen by the one who replays 1 2 3\n");
+}
+
+TEST(explore, what_is_thrown_may_be_anything) {
+  const std::string report = explore({.name = "odd", .seeds = 3, .replay = "again"}, [](world&) { throw 42; });
+  EXPECT_TRUE(report.starts_with("odd: seed 1: threw something")) << report;
+}
+
+TEST(explore, no_seeds_at_all_are_refused) {
+  EXPECT_THROW((void)explore({.name = "none", .seeds = 0}, [](world&) {}), std::invalid_argument);
+}
+
+/// Sets the seed of the environment for as long as it lives.
+struct seed_in_environment {
+  explicit seed_in_environment(const char* seed) {
+    ::setenv("COPPICE_SEED", seed, 1);
+  }  // NOLINT(concurrency-mt-unsafe): one thread
+  ~seed_in_environment() { ::unsetenv("COPPICE_SEED"); }  // NOLINT(concurrency-mt-unsafe): one thread
+  seed_in_environment(const seed_in_environment&) = delete;
+  seed_in_environment& operator=(const seed_in_environment&) = delete;
+};
+
+TEST(explore, a_seed_in_the_environment_that_is_no_number_is_refused) {
+  for (const char* seed : {"abc", "-1", "7x", "99999999999999999999"}) {
+    const seed_in_environment set{seed};
+    EXPECT_THROW((void)explore({.name = "any"}, [](world&) {}), std::invalid_argument) << seed;
+  }
+}
+
+TEST(explore, an_empty_seed_in_the_environment_is_none) {
+  const seed_in_environment set{""};
+  int runs = 0;
+  EXPECT_EQ(explore({.name = "any", .seeds = 5, .repeat_every = 0}, [&](world&) { ++runs; }), "");
+  EXPECT_EQ(runs, 5);
+}
+
+TEST(explore, a_replayed_seed_that_goes_another_way_each_time_is_told) {
+  const seed_in_environment set{"3"};
+  std::uint64_t turn = 0;
+  testing::internal::CaptureStderr();
+  const std::string report = explore({.name = "fickle"}, [&](world& w) { w.note("turn", ++turn); });
+  (void)testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(report.starts_with("fickle: seed 3: the same seed left another trace")) << report;
+}
+
+TEST(explore_death_test, a_crash_says_which_seed_it_was_and_how_to_replay_it) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto aborts_at_four = [](world& w) {
+    if (w.seed() == 4) std::abort();
+  };
+  EXPECT_DEATH((void)explore({.name = "fragile", .seeds = 9, .replay = "again"}, aborts_at_four),
+               "fragile: seed 4: crashed\n  replay: COPPICE_SEED=4 again");
 }
 
 TEST(require, says_what_did_not_hold) {
