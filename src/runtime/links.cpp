@@ -99,9 +99,18 @@ void kernel::unlink(slot& me, pid other) {
 
 namespace {
 
+const link_state* find_link(const slot& p, pid other) {
+  return p.side != nullptr ? p.side->links.find(other) : nullptr;
+}
+/// The link that is lost with this connection; null: there is none, or it was made anew over another one.
+const link_state* find_lost_link(const slot& p, const link_signal& l) {
+  const link_state* known = find_link(p, l.from);
+  return known != nullptr && known->over == l.over ? known : nullptr;
+}
+
 bool is_linked(const kernel& k, const slot& p, pid other) {
   if (is_linked_parent(k, p, other)) return true;
-  const link_state* known = p.side != nullptr ? p.side->links.find(other) : nullptr;
+  const link_state* known = find_link(p, other);
   return known != nullptr && known->unlinking == 0;
 }
 
@@ -113,7 +122,7 @@ std::optional<link_state> kernel::remove_link(slot& p, pid other) {
     p.set(slot::parent_linked, false);
     return link_state{};
   }
-  const link_state* known = p.side != nullptr ? p.side->links.find(other) : nullptr;
+  const link_state* known = find_link(p, other);
   if (known == nullptr) return {};
   const link_state was = *known;
   p.side->links.erase(other);
@@ -136,7 +145,7 @@ void kernel::receive_unlink(slot& p, const unlink_signal& u) {
 }
 
 void kernel::receive_unlink_ack(slot& p, const unlink_signal& u) {
-  const link_state* known = p.side != nullptr ? p.side->links.find(u.from) : nullptr;
+  const link_state* known = find_link(p, u.from);
   if (known != nullptr && known->unlinking == u.number) (void)remove_link(p, u.from);
 }
 
@@ -271,8 +280,7 @@ void kernel::send_link_lost(pid to, pid other, connection lost) {
 verdict kernel::handle_link_lost(slot& p, envelope& e, turn& t) {
   const link_signal l = static_cast<letter<link_signal>&>(e).body;
   (void)dropped(e);
-  const link_state* known = p.side != nullptr ? p.side->links.find(l.from) : nullptr;
-  if (known == nullptr || known->over != l.over) return verdict::alive;  // it was made anew over another connection
+  if (find_lost_link(p, l) == nullptr) return verdict::alive;
   if (remove_link(p, l.from)->unlinking != 0) return verdict::alive;
   if (!p.is(slot::traps_exits)) {
     t.ending = exit_reason::noconnection();
@@ -286,6 +294,13 @@ verdict kernel::handle_link_lost(slot& p, envelope& e, turn& t) {
   return v;
 }
 
+/// Before its turn, which then finds it done.
+void kernel::apply_ahead(slot& p, envelope& e) {
+  apply(p, e);
+  (void)dropped(e);
+  e.become(signal::done);
+}
+
 /// A kill was found behind these: what they say of links and monitors was said before it.
 void kernel::settle_links(slot& p, envelope* from, const envelope* kill) {
   for (envelope* e = from; e != kill; e = e->next.load(std::memory_order_acquire)) {
@@ -295,18 +310,13 @@ void kernel::settle_links(slot& p, envelope* from, const envelope* kill) {
       case signal::unlink:
       case signal::unlink_ack:
       case signal::monitor:
-      case signal::demonitor:
-        apply(p, *e);
-        (void)dropped(*e);
-        e->become(signal::done);
-        break;
+      case signal::demonitor: apply_ahead(p, *e); break;
       case signal::exit:
         if (const auto& x = static_cast<letter<exited>&>(*e).body; x.linked) (void)remove_link(p, x.from);
         break;
       case signal::link_lost: {
         const link_signal& l = static_cast<letter<link_signal>&>(*e).body;
-        const link_state* known = p.side != nullptr ? p.side->links.find(l.from) : nullptr;
-        if (known != nullptr && known->over == l.over) (void)remove_link(p, l.from);
+        if (find_lost_link(p, l) != nullptr) (void)remove_link(p, l.from);
         break;
       }
       default: break;
@@ -330,9 +340,7 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
       case signal::demonitor:
         // No link ends a process that traps, and the news of a lost one waits for its turn: so do these behind it.
         if (p.is(slot::traps_exits)) break;
-        apply(p, *e);
-        (void)dropped(*e);
-        e->become(signal::done);
+        apply_ahead(p, *e);
         break;
       case signal::exit: {
         // What becomes a message or nothing waits for its turn.
@@ -347,8 +355,8 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
       }
       case signal::link_lost: {
         const link_signal l = static_cast<letter<link_signal>&>(*e).body;
-        if (p.is(slot::traps_exits) || !is_linked(*this, p, l.from) || p.side->links.find(l.from)->over != l.over)
-          break;
+        const link_state* lost = find_lost_link(p, l);
+        if (p.is(slot::traps_exits) || lost == nullptr || lost->unlinking != 0) break;
         t.ending = exit_reason::noconnection();
         (void)remove_link(p, l.from);
         (void)dropped(*e);

@@ -221,6 +221,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool take_down(slot& p, envelope& e);
   [[nodiscard]] bool take_timeout(slot& p, envelope& e);
   void apply(slot& p, const envelope& e);
+  void apply_ahead(slot& p, envelope& e);
   void settle_links(slot& p, envelope* from, const envelope* kill);
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
   void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
