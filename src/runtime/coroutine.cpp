@@ -1,3 +1,4 @@
+#include <coppice/runtime/detail/serving.hpp>
 #include <coppice/runtime/spawn.hpp>
 
 namespace coppice::detail {
@@ -217,7 +218,13 @@ verdict coroutine::drain(turn& t) {
   wait_number_ = 0;
   if (extras_) extras_->deadline = no_deadline;
   while (next_ && waiting_ == nullptr) std::exchange(next_, {}).resume();
+  if (t.ends && waiting_ != nullptr && serves()) [[unlikely]]  // once its handler has returned
+    extras_->server->take_stop(t);
   return t.ends || waiting_ == nullptr ? verdict::ended : verdict::alive;
+}
+
+void coroutine::continue_next() noexcept {
+  if (serves()) extras_->server->continues = true;
 }
 
 // ---- self, beyond templates
@@ -230,6 +237,15 @@ pid self::parent() const noexcept {
   const std::uint32_t index = slot_->parent_index.load(std::memory_order_relaxed);
   if (index == 0) return {};
   return pid::from_parts(kernel_->node(), index, slot_->parent_serial.load(std::memory_order_relaxed));
+}
+
+void continue_next(self& me) {
+  detail::turn* t = detail::turn_here();
+  if (t == nullptr || t->p != &me.process()) return;
+  if (t->p->process != nullptr && t->p->process->type == &detail::coroutine::type_of)
+    static_cast<detail::coroutine*>(t->p->process)->continue_next();
+  else
+    t->continues = true;
 }
 
 void self::stop(exit_reason reason) {

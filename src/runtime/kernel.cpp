@@ -67,6 +67,19 @@ constinit const body_type unborn_type{
 constinit body unborn{&unborn_type};
 }  // namespace
 
+exit_reason reason_of_failure(const turn& t) noexcept {
+  try {
+    throw;
+  } catch (const exit_with& x) {
+    return x.reason();
+  } catch (const std::exception& x) {
+    return reason_of(typeid(x), x.what(), t);
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return reason_of(type != nullptr ? *type : typeid(void), "", t);
+  }
+}
+
 pid process_here() noexcept {
   if (ending.why != nullptr) return ending.who;
   const turn* t = turn_here();
@@ -212,6 +225,12 @@ void kernel::schedule(slot& p, bool spawned) {
   scheduler_->inject(p);
 }
 
+/// It ends by itself: first it cleans up, then its callers hear.
+void kernel::terminate(body& b, turn& t) {
+  t.ending = b.type->terminate(b, t, std::move(t.ending));
+  for (const held_answer& h : std::exchange(t.held, {})) send(h.to, signal::reply, h.answer);
+}
+
 // The body's code, between the two halves of a handshake with `take_from_stuck`: the other side must know that we are
 // in it, and we, when we come back, whether the process was taken away meanwhile. The other side has the barrier for
 // both.
@@ -236,6 +255,8 @@ void kernel::schedule(slot& p, bool spawned) {
     const std::type_info* type = abi::__cxa_current_exception_type();
     t.ending = reason_of(type != nullptr ? *type : typeid(void), "", t);
   }
+  if (v == verdict::ended && mine->type->terminate != nullptr) [[unlikely]]
+    terminate(*mine, t);
   stall_guard::step(guard.phase);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
@@ -421,7 +442,7 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
   std::uint64_t tag = envelope::tag_of(p.serial(), signal::message) | slot::has_process;
   p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
   p.parent_serial.store(with.parent.serial(), std::memory_order_relaxed);
-  if (with.linked) tag |= slot::parent_linked;
+  if (with.linked) tag |= slot::parent_linked | slot::born_linked;
   p.handled.store(0, std::memory_order_relaxed);
   p.length.store(0, std::memory_order_relaxed);
   p.born_ds.store(static_cast<std::uint32_t>((env_->clock().coarse_now() - started_) / std::chrono::milliseconds{100}),

@@ -26,6 +26,10 @@ class any_message {
     return envelope_->type == &detail::plain<M> ? &static_cast<detail::letter<M>*>(envelope_)->body : nullptr;
   }
 
+  /// For the library: what it is in; and the same, from now on the caller's.
+  [[nodiscard]] const detail::envelope& content() const noexcept { return *envelope_; }
+  [[nodiscard]] detail::envelope* release() noexcept { return std::exchange(envelope_, nullptr); }
+
  private:
   detail::kernel* kernel_;
   detail::envelope* envelope_;

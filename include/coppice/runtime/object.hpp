@@ -15,14 +15,32 @@
 /// destroyed when the process ends. A message that the class does not handle is refused where it is sent, at compile
 /// time. `using protocol = coppice::protocol<bump, reset>;` lets untyped sends to its pid reach the handlers, too; so
 /// do `exited`, `down` and `timeout` when there is a handler for them.
-#include <coppice/runtime/call.hpp>
+///
+/// Such a class is a server, and may have more members that the library knows, all optional, each with or without a
+/// `self&` as its last parameter:
+///
+///     init_result init(self& me);                 // or void: after the constructor; whoever starts it waits for this
+///     void terminate(const exit_reason& why);     // when it stops or fails, or its parent tells it to (if it traps
+///                                                 // exits); never when it is killed: there destructors must do
+///     void handle_continue(self& me);             // asked for by `continue_next(me)`, before any mail that waits
+///     std::chrono::nanoseconds idle_after() const;  // looked at after each handler: when nothing has come for so
+///     void handle(idle);                            // long, this
+///     static constexpr bool traps_exits = true;   // as if by `me.trap_exits()` before the constructor
+///
+/// An exit signal from its parent ends it with that reason, also when it traps exits: it is not offered to a handler. A
+/// handler stops it with `me.stop(reason)`; the answer to a call goes out after `terminate`.
+///
+/// Handlers, `init`, `terminate` and `handle_continue` may be coroutines (`task<int> handle(bump m, self& me)`), which
+/// wait while the other mail waits for them; a class with such handlers lists its messages in `protocol`.
+#include <coppice/runtime/detail/hooks.hpp>
 
 namespace coppice {
-
-template <class... Ms>
-struct protocol {};
-
 namespace detail {
+
+/// Tells a process to stop, as `stop` does: no message for its handlers.
+struct stop_order {
+  exit_reason reason;
+};
 
 /// A `self` on the stack of a handler.
 class handler_self final : public self {
@@ -34,11 +52,9 @@ template <class T, class M>
 concept casts_to =
     requires(T& t, M m) { t.handle(std::move(m)); } || requires(T& t, M m, self& me) { t.handle(std::move(m), me); };
 template <class T, class M>
-concept calls_to = callable_message<M> && (requires(T& t, M m) {
-                     { t.handle(std::move(m)) } -> std::convertible_to<reply_of<M>>;
-                   } || requires(T& t, M m, self& me) {
-                     { t.handle(std::move(m), me) } -> std::convertible_to<reply_of<M>>;
-                   });
+concept calls_to = callable_message<M> && casts_to<T, M> &&
+                   (std::convertible_to<typename handler_gives<T, M>::type, reply_of<M>> ||
+                    is_task<typename handler_gives<T, M>::type>);
 template <class T, class M>
 concept defers_to = callable_message<M> && (requires(T& t, M m, reply_to<reply_of<M>> to) {
                       t.handle(std::move(m), std::move(to));
@@ -46,15 +62,29 @@ concept defers_to = callable_message<M> && (requires(T& t, M m, reply_to<reply_o
                       t.handle(std::move(m), std::move(to), me);
                     });
 
+/// When an object was busy last, for those that want to know when they are idle.
+struct idle_watch {
+  time_point last{};
+  std::uint32_t handled = 0;
+  bool armed = false;
+};
+struct idle_check {
+  std::uint32_t handled;
+};
+struct no_watch {};
+
 template <class T>
 struct object_body : body {
   T object;
+  [[no_unique_address]] std::conditional_t<has_idle<T>, idle_watch, no_watch> watch{};
   template <class... Args>
   explicit object_body(Args&&... args);
 };
 
 template <class T>
 verdict offer_to_object(body& b, turn& t, envelope& e);
+template <class T>
+exit_reason terminate_object(body& b, turn& t, exit_reason why);
 
 template <class T>
 inline constexpr body_type object_type{.offer = &offer_to_object<T>,
@@ -64,7 +94,8 @@ inline constexpr body_type object_type{.offer = &offer_to_object<T>,
                                              std::destroy_at(&mine);
                                              release(&mine, sizeof(mine));
                                            },
-                                       .held = [](const body&) noexcept { return 0U; }};
+                                       .held = [](const body&) noexcept { return 0U; },
+                                       .terminate = has_terminate<T> ? &terminate_object<T> : nullptr};
 
 template <class T>
 template <class... Args>
@@ -72,10 +103,9 @@ object_body<T>::object_body(Args&&... args) : body{&object_type<T>}, object(std:
 
 template <class Result>
 constexpr void check_handler() {
-  static_assert(
-      !is_task<Result>,
-      "a handler of an object must not be a coroutine: take a reply_to and answer later, or write the process "
-      "as a coroutine");
+  static_assert(!is_task<Result>,
+                "a class with a handler that is a coroutine must list its messages: using protocol = "
+                "coppice::protocol<...>, with this one in it");
 }
 
 template <class T, class M>
@@ -90,6 +120,27 @@ decltype(auto) handle_one(T& object, turn& t, M& m) {
   }
 }
 
+void watch_for_idleness(turn& t, idle_watch& w, std::chrono::nanoseconds limit);
+
+/// After each handler of an object: what it has asked for.
+template <class T>
+void after_handler([[maybe_unused]] body& b, [[maybe_unused]] turn& t) {
+  [[maybe_unused]] auto& mine = static_cast<object_body<T>&>(b);
+  if constexpr (has_continue<T>) {
+    while (t.continues && !t.ends) {
+      t.continues = false;
+      handler_self me{t};
+      call_continue(mine.object, me);
+    }
+  }
+  if constexpr (has_idle<T>) {
+    if (t.ends) return;
+    ++mine.watch.handled;
+    mine.watch.last = t.k->now();
+    if (!mine.watch.armed) watch_for_idleness(t, mine.watch, mine.object.idle_after());
+  }
+}
+
 template <class T, class M>
 void deliver_cast(body& b, turn& t, envelope& e) {
   struct cleaning {
@@ -97,6 +148,7 @@ void deliver_cast(body& b, turn& t, envelope& e) {
     ~cleaning() { std::destroy_at(&message); }
   } content{static_cast<letter<M>&>(e).body};
   handle_one(static_cast<object_body<T>&>(b).object, t, content.message);
+  after_handler<T>(b, t);
 }
 
 template <class T, class M>
@@ -116,12 +168,25 @@ void deliver_deferred(T& object, turn& t, envelope& e) {
   }
 }
 
+/// At once, or, by a server that has stopped and cleans up first, after that.
+template <class T, class R>
+void answer_in_turn(turn& t, pid caller, std::uint64_t call, result<R> value) {
+  if constexpr (has_terminate<T>) {
+    if (t.ends) {
+      t.held.push_back({caller, make_letter<reply_body<R>>(plain<reply_body<R>>, call, std::move(value))});
+      return;
+    }
+  }
+  answer<R>(*t.k, caller, call, std::move(value));
+}
+
 template <class T, class M>
 void deliver_call(body& b, turn& t, envelope& e) {
   using R = reply_of<M>;
   T& object = static_cast<object_body<T>&>(b).object;
   if constexpr (defers_to<T, M>) {
     deliver_deferred<T, M>(object, t, e);
+    after_handler<T>(b, t);
   } else {
     struct answering {
       request_body<M>& body;
@@ -136,32 +201,53 @@ void deliver_call(body& b, turn& t, envelope& e) {
     if constexpr (std::is_void_v<R>) {
       handle_one(object, t, message);
       guard.answered = true;
-      answer<R>(*t.k, caller, call, {});
+      answer_in_turn<T, R>(t, caller, call, {});
     } else {
       result<R> value{std::in_place, handle_one(object, t, message)};
       guard.answered = true;
-      answer<R>(*t.k, caller, call, std::move(value));
+      answer_in_turn<T, R>(t, caller, call, std::move(value));
     }
+    after_handler<T>(b, t);
   }
 }
 
+// Of servers that wait: serving.hpp.
+template <class T, class M>
+task<void> run_cast(void* object, self& me, serving& s, envelope& e);
+template <class T, class M>
+task<void> run_call(void* object, self& me, serving& s, envelope& e);
+
+template <class T, class M>
+consteval message_type handled_type() {
+  message_type type{.name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>};
+  type.relocate = &relocate_body<M>;
+  if constexpr (waits<T>) {
+    type.run = &run_cast<T, M>;
+  } else {
+    type.deliver = &deliver_cast<T, M>;
+    type.for_body = &object_type<T>;
+  }
+  return type;
+}
+template <class T, class M>
+consteval message_type handled_request_type() {
+  message_type type{.name = type_name<M>(), .size = sizeof(letter<request_body<M>>), .drop = &drop_request<M>};
+  type.is_request = true;
+  type.fail = &fail_request<M>;
+  type.relocate = &relocate_body<request_body<M>>;
+  if constexpr (waits<T>) {
+    type.run = &run_call<T, M>;
+  } else {
+    type.deliver = &deliver_call<T, M>;
+    type.for_body = &object_type<T>;
+  }
+  return type;
+}
 /// The types of messages sent through a `ref<T>`: they carry their handler.
 template <class T, class M>
-inline constexpr message_type handled{.name = type_name<M>(),
-                                      .size = sizeof(letter<M>),
-                                      .drop = &drop_body<M>,
-                                      .deliver = &deliver_cast<T, M>,
-                                      .for_body = &object_type<T>,
-                                      .relocate = &relocate_body<M>};
+inline constexpr message_type handled = handled_type<T, M>();
 template <class T, class M>
-inline constexpr message_type handled_request{.name = type_name<M>(),
-                                              .size = sizeof(letter<request_body<M>>),
-                                              .drop = &drop_request<M>,
-                                              .deliver = &deliver_call<T, M>,
-                                              .for_body = &object_type<T>,
-                                              .is_request = true,
-                                              .fail = &fail_request<M>,
-                                              .relocate = &relocate_body<request_body<M>>};
+inline constexpr message_type handled_request = handled_request_type<T, M>();
 
 template <class T, class M>
 bool try_untyped(body& b, turn& t, envelope& e) {
@@ -179,12 +265,91 @@ bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
                 "the protocol lists a message that the class does not handle");
   return (try_untyped<T, Ms>(b, t, e) || ...);
 }
+/// Orders to end are not for handlers.
+inline bool take_order_to_end(turn& t, envelope& e) {
+  if (e.type == &plain<stop_order>) {
+    t.ending = take_body<stop_order>(e).reason;
+  } else if (e.type == &plain<exited> && t.k->is_parent(*t.p, static_cast<letter<exited>&>(e).body.from)) {
+    t.ending = take_body<exited>(e).reason;
+  } else {
+    return false;
+  }
+  t.ends = true;
+  return true;
+}
+template <class T>
+bool take_idle_check(body& b, turn& t, envelope& e) {
+  if constexpr (has_idle<T>) {
+    if (e.type != &plain<idle_check>) return false;
+    auto& mine = static_cast<object_body<T>&>(b);
+    mine.watch.armed = false;
+    const std::uint32_t handled = take_body<idle_check>(e).handled;
+    const std::chrono::nanoseconds limit = mine.object.idle_after();
+    if (handled == mine.watch.handled || (limit.count() > 0 && t.k->now() - mine.watch.last >= limit)) {
+      idle nothing_came;
+      handle_one(mine.object, t, nothing_came);
+      after_handler<T>(b, t);
+    } else {
+      watch_for_idleness(t, mine.watch, limit);
+    }
+    return true;
+  }
+  return false;
+}
+
 template <class T>
 bool offer_untyped(body& b, turn& t, envelope& e) {
+  if (take_order_to_end(t, e) || take_idle_check<T>(b, t, e)) return true;
   if (try_untyped<T, exited>(b, t, e) || try_untyped<T, down>(b, t, e) || try_untyped<T, timeout>(b, t, e)) return true;
   if constexpr (requires { typename T::protocol; })
     return try_protocol<T>(b, t, e, static_cast<typename T::protocol*>(nullptr));
   return false;
+}
+
+template <class T>
+exit_reason terminate_object(body& b, turn& t, exit_reason why) {
+  if constexpr (has_terminate<T>) {
+    try {
+      handler_self me{t};
+      call_terminate(static_cast<object_body<T>&>(b).object, why, me);
+    } catch (...) {
+      return reason_of_failure(t);
+    }
+  }
+  return why;
+}
+
+template <class T>
+init_result init_object(T& object, turn& t) {
+  if constexpr (has_init<T>) {
+    handler_self me{t};
+    if constexpr (std::is_void_v<decltype(call_init(object, me))>)
+      call_init(object, me);
+    else
+      return call_init(object, me);
+  }
+  return init_result::ok();
+}
+
+/// The object is there. What fails here before whoever waits was told that all is well, is a failed start.
+template <class T>
+void begin_object(body& b, turn& t, start_letter& first) {
+  init_result how = init_object(static_cast<object_body<T>&>(b).object, t);
+  if (how.what() != init_result::kind::ok) {
+    t.ending = how.reason();
+    t.ends = true;
+  }
+  const bool begun = how.what() == init_result::kind::ok;
+  if (how.what() != init_result::kind::stop) start_ack{first.with.parent, first.with.ack}.give(*t.k, std::move(how));
+  if (!begun) return;
+  try {
+    after_handler<T>(b, t);
+    if (!t.ends) return;
+  } catch (...) {
+    t.ending = reason_of_failure(t);
+    t.ends = true;
+  }
+  t.ending = terminate_object<T>(b, t, std::move(t.ending));
 }
 
 /// What did not come through a `ref<T>`: that goes straight to its handler.
@@ -192,16 +357,21 @@ template <class T>
 verdict offer_to_object(body& b, turn& t, envelope& e) {
   if (e.what() == signal::message) {
     if (!offer_untyped<T>(b, t, e)) {
-      if (!e.type->is_request) t.k->note_dead_letter(t.k->pid_of(*t.p), e);
+      t.k->note_unhandled(t.k->pid_of(*t.p), e);
       e.type->drop(*t.k, e, {});
     }
-  } else if (e.what() != signal::start) {
+  } else if (e.what() == signal::start) {
+    begin_object<T>(b, t, static_cast<start_letter&>(e));
+  } else {
     e.type->drop(*t.k, e, {});
   }
   return t.ends ? verdict::ended : verdict::alive;
 }
 
 }  // namespace detail
+
+/// In `init` or a handler: `handle_continue` runs right after it, before any mail that waits.
+void continue_next(self& me);
 
 /// A message that `T` handles without an answer (its answer, if it has one, is dropped).
 template <class T, class M>

@@ -117,10 +117,14 @@ class [[nodiscard]] exiting {
   explicit exiting(exit_reason why) noexcept : why_{std::move(why)} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).end(h, std::move(why_));
+  bool await_suspend(std::coroutine_handle<P> h) {
+    coroutine& me = process_of(h.promise());
+    if (me.serves()) return false;
+    me.end(h, std::move(why_));
+    return true;
   }
-  void await_resume() const noexcept {}
+  /// In a server, which has to clean up: out of all frames of its handler.
+  [[noreturn]] void await_resume() { throw exit_with{std::move(why_)}; }
 
  private:
   exit_reason why_;

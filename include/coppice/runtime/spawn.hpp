@@ -1,7 +1,6 @@
 #pragma once
 /// Starting processes: what `self::spawn...` and `runtime::spawn...` have in common.
-#include <coppice/runtime/object.hpp>
-#include <coppice/runtime/receive.hpp>
+#include <coppice/runtime/detail/serving.hpp>
 
 namespace coppice {
 namespace detail {
@@ -37,6 +36,7 @@ struct object_start : start_letter {
     try {
       std::apply(
           [&](Args&... a) {
+            if constexpr (says_it_traps<T>) t.p->set(slot::traps_exits, true);
             if constexpr (std::is_constructible_v<T, Args...>) {
               t.born = ::new (raw) body_t(std::move(a)...);
             } else {
@@ -101,7 +101,7 @@ template <class F, class... Args>
 }
 
 template <class T, class... Args>
-[[nodiscard]] result<pid> spawn_object(kernel& k, birth with, Args&&... args) {
+[[nodiscard]] result<pid> spawn_plain_object(kernel& k, birth with, Args&&... args) {
   k.before_spawn();
   using letter_t = object_start<T, std::decay_t<Args>...>;
   static_assert(alignof(T) <= alignof(std::max_align_t) &&
@@ -114,6 +114,17 @@ template <class T, class... Args>
   } catch (...) {
     release(raw, letter_t::type_of.size);
     throw;
+  }
+}
+
+/// The process of an object: as a plain one, or, when its handlers wait, as a coroutine.
+template <class T, class... Args>
+[[nodiscard]] result<pid> spawn_object(kernel& k, birth with, Args&&... args) {
+  if constexpr (waits<T>) {
+    const start_ack ack{with.parent, with.ack};
+    return spawn_coroutine(k, std::move(with), &serve<T, std::decay_t<Args>...>, ack, std::forward<Args>(args)...);
+  } else {
+    return spawn_plain_object<T>(k, std::move(with), std::forward<Args>(args)...);
   }
 }
 

@@ -45,6 +45,11 @@ class coroutine final : public body, public self {
 
   void resume_next(std::coroutine_handle<> h) noexcept { next_ = h; }
   [[nodiscard]] std::uint32_t new_number() noexcept { return ++numbers_ == 0 ? ++numbers_ : numbers_; }
+  /// The process is a server that looks after its end itself; null: not any more.
+  void serve(serving* s) { more().server = s; }
+  [[nodiscard]] bool serves() const noexcept { return extras_ && extras_->server != nullptr; }
+  /// As a handler of the server asks for it.
+  void continue_next() noexcept;
   void set_root(std::coroutine_handle<> root) noexcept { root_ = next_ = root; }
   void settle(slot& p, std::size_t frame_bytes) noexcept;
   /// Drops the message put aside for which `unwanted` holds, if there is one.
@@ -71,6 +76,7 @@ class coroutine final : public body, public self {
     timer_ref armed;
     envelope* saved = nullptr;  // messages put aside, oldest first
     envelope* saved_last = nullptr;
+    serving* server = nullptr;
     static void* operator new(std::size_t n) { return allocate(n); }
     static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
   };

@@ -12,8 +12,15 @@
 #include <coppice/runtime/exit_reason.hpp>
 #include <coppice/runtime/pid.hpp>
 
+namespace coppice {
+class self;
+template <class T>
+class task;
+}  // namespace coppice
+
 namespace coppice::detail {
 
+struct serving;
 class kernel;
 struct slot;
 struct turn;
@@ -68,6 +75,8 @@ struct message_type {
   void (*fail)(kernel&, envelope&, error) = nullptr;
   /// Moves the payload into an envelope of its own and leaves this one empty; null where nobody needs it.
   envelope* (*relocate)(envelope&) = nullptr;
+  /// Hands the payload to an object whose handlers wait; see serving.hpp.
+  task<void> (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
 };
 
 struct envelope {

@@ -49,6 +49,7 @@ struct birth {
   pid parent{};              // nobody: spawned from outside
   bool linked = false;       // to the parent
   monitor_ref watched_as{};  // by the parent
+  std::uint64_t ack = 0;     // the parent waits until it has begun, under this number
   std::string name{};
   std::string label{};
 };
@@ -73,6 +74,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
     return pid::from_parts(node_, static_cast<std::uint32_t>(&p - table_), p.serial());
   }
   [[nodiscard]] bool alive(pid who) const noexcept;
+  /// Whether `who` started `p`, linked to it: whatever became of the link.
+  [[nodiscard]] bool is_parent(const slot& p, pid who) const noexcept {
+    return p.is(slot::born_linked) && who.node() == node_ && who.index() == p.parent_index &&
+           who.serial() == p.parent_serial;
+  }
 
   // -- sending: takes the envelope
   void send(pid to, signal s, envelope* e) {
@@ -181,6 +187,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
   }
   [[nodiscard]] event_stream& events() noexcept { return *events_; }
   void note_dead_letter(pid to, const envelope& e);
+  /// The same, unless it is a request, whose caller hears that it was dropped.
+  void note_unhandled(pid to, const envelope& e) {
+    if (!e.type->is_request) note_dead_letter(to, e);
+  }
   void report_stall(slot& p, std::chrono::milliseconds lasting);
   void report_left_behind();
   void count_outside(std::uint64_t spawned, std::uint64_t ended) noexcept;
@@ -213,6 +223,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void add_to_burst(turn& t, envelope* e);
   void push_burst(burst& b);
   [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
+  void terminate(body& b, turn& t);
   [[nodiscard]] verdict offer_as_message(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict dropped(envelope& e);
   [[nodiscard]] verdict handle_rare(slot& p, envelope& e, turn& t);

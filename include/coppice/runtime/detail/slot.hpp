@@ -109,6 +109,8 @@ struct body_type {
   verdict (*offer)(body&, turn&, envelope&);  // one message, or a signal that became one
   void (*destroy)(body&, kernel&) noexcept;
   std::uint32_t (*held)(const body&) noexcept;  // messages it has put aside
+  /// Its last words, when it ends by itself: gives the reason it ends with after all. Null: it has none.
+  exit_reason (*terminate)(body&, turn&, exit_reason) = nullptr;
 };
 struct body {
   const body_type* type = nullptr;
@@ -121,6 +123,7 @@ struct alignas(64) slot {
   static constexpr std::uint64_t traps_exits = 1U << 16U;
   static constexpr std::uint64_t parent_linked = 1U << 17U;
   static constexpr std::uint64_t has_process = 1U << 18U;
+  static constexpr std::uint64_t born_linked = 1U << 19U;  // whoever spawned it is its parent, for life
   static constexpr std::uint64_t flags = 0xffff0000U;
 
   mailbox mail;
@@ -211,17 +214,25 @@ struct open_call {
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
 };
 
+/// An answer that waits until its process has cleaned up.
+struct held_answer {
+  pid to;
+  envelope* answer = nullptr;
+};
+
 /// What a thread that runs processes is doing right now.
 struct turn {
   kernel* k = nullptr;
   slot* p = nullptr;     // null: between two processes
   body* born = nullptr;  // the one its first letter has just made
   exit_reason ending{};
-  bool ends = false;   // the process asked to end
-  bool taken = false;  // it was abandoned under our feet
+  bool ends = false;       // the process asked to end
+  bool taken = false;      // it was abandoned under our feet
+  bool continues = false;  // the object has asked for its `handle_continue`
   int budget = 0;
   const message_type* message = nullptr;  // the one being handled, for the report of a failure
   std::vector<open_call> unanswered{};    // requests that went down in an unwinding, until it is known where that ends
+  std::vector<held_answer> held{};        // answers of a process that stops
   std::exception_ptr failure{};           // of a frame, on its way to the frame that awaits it
   std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
   stall_guard guard{};
@@ -277,6 +288,8 @@ class kernel_section {
 /// Answers a call whose request was dropped by `callee`: with the reason when the callee is ending, and when it is
 /// failing right now, as soon as that is known.
 void answer_dropped(kernel& k, pid callee, const open_call& lost);
+/// In a handler of exceptions: what the process that fails ends with.
+[[nodiscard]] exit_reason reason_of_failure(const turn& t) noexcept;
 /// The process whose code runs on this thread, or that is ending on it; nobody when there is none.
 [[nodiscard]] pid process_here() noexcept;
 /// How a request is lost that `who` lets go of now: with its end, when it is ending on this thread, or just so.
