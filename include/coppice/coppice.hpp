@@ -1,5 +1,7 @@
 #pragma once
 /// All of Coppice's core in one include.
 #include <coppice/base/error.hpp>
+#include <coppice/behaviour/server.hpp>
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/explore.hpp>
+#include <coppice/supervision/supervisor.hpp>

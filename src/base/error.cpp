@@ -11,8 +11,10 @@ struct error::detail {
 };
 
 std::string_view to_string(errc code) noexcept {
-  static constexpr std::array<std::string_view, 9> names = {
-      "timeout", "noproc", "noconnection", "calling_self", "exited", "no_reply", "name_taken", "invalid", "stopped"};
+  static constexpr std::array<std::string_view, 19> names = {
+      "timeout", "noproc",     "noconnection", "calling_self", "exited",          "no_reply",        "name_taken",
+      "invalid", "stopped",    "start_failed", "ignored",      "already_started", "already_present", "not_found",
+      "running", "restarting", "capacity",     "duplicate_id", "bad_combination"};
   return names.at(std::to_underlying(code));
 }
 

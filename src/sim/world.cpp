@@ -337,6 +337,15 @@ bool world::run(std::chrono::nanoseconds limit) {
   return quiet;
 }
 
+bool world::settle(std::chrono::nanoseconds limit) {
+  const time_point end = now_ + limit;
+  for (deliver_due(); now_ < end; deliver_due()) {
+    if (std::ranges::all_of(nodes_, [](const node& n) { return n.choices() == 0; })) return true;
+    step_before(end);
+  }
+  return false;
+}
+
 void world::run_for(std::chrono::nanoseconds duration) {
   const time_point end = now_ + duration;
   (void)run_until([] { return false; }, duration);

@@ -20,6 +20,17 @@ enum class errc : unsigned char {
   name_taken,    ///< another live process has that name
   invalid,       ///< a value that makes no sense here
   stopped,       ///< the runtime is stopping
+  // Starting and supervising:
+  start_failed,     ///< a process said no, failed or ended while it was being started; the text or the cause says why
+  ignored,          ///< a process had nothing to do, and ended while it was being started
+  already_started,  ///< there is a running child of that id
+  already_present,  ///< there is a child of that id, which does not run
+  not_found,        ///< there is no child of that id
+  running,          ///< the child runs, so it can't be started or deleted
+  restarting,       ///< the child is about to be restarted
+  capacity,         ///< there are as many as there may be
+  duplicate_id,     ///< two children of one supervisor have the same id
+  bad_combination,  ///< two settings that can't be had together
 };
 
 /// The code as a word, for example `"noproc"`.

@@ -32,10 +32,16 @@ class init_result {
     r.reason_ = std::move(reason);
     return r;
   }
+  /// The same, with more to say to whoever starts it.
+  [[nodiscard]] static init_result stop(exit_reason reason, error why) {
+    init_result r = stop(std::move(reason));
+    r.why_ = std::move(why);
+    return r;
+  }
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
-  /// Of `fail`.
-  [[nodiscard]] const error& why() const { return *why_; }
+  /// What whoever starts it is told; null: only how the process ended.
+  [[nodiscard]] const error* why() const noexcept { return why_ ? &*why_ : nullptr; }
   /// How the process ends when it is not `ok`.
   [[nodiscard]] const exit_reason& reason() const noexcept { return reason_; }
 

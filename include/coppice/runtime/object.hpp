@@ -4,7 +4,7 @@
 ///     struct counter {
 ///       struct bump { using reply = int; int by = 1; };   // a call names its reply
 ///       struct reset {};                                  // a cast has none
-///       int handle(bump m) { return value += m.by; }
+///       int handle(bump m) { return value += m.by; }      // or result<int>: the caller gets the error as its own
 ///       void handle(reset, coppice::self& me) { ... }     // handlers that need it also take `self&`
 ///       void handle(slow, coppice::reply_to<int> later);  // answers later, from anywhere
 ///       int value = 0;
@@ -54,6 +54,7 @@ concept casts_to =
 template <class T, class M>
 concept calls_to = callable_message<M> && casts_to<T, M> &&
                    (std::convertible_to<typename handler_gives<T, M>::type, reply_of<M>> ||
+                    std::is_same_v<typename handler_gives<T, M>::type, result<reply_of<M>>> ||
                     is_task<typename handler_gives<T, M>::type>);
 template <class T, class M>
 concept defers_to = callable_message<M> && (requires(T& t, M m, reply_to<reply_of<M>> to) {
@@ -168,6 +169,17 @@ void deliver_deferred(T& object, turn& t, envelope& e) {
   }
 }
 
+/// A handler may answer with the reply itself, or with a `result` of it: then an error is the caller's error.
+template <class R, class V>
+result<R> as_answer(V&& value) {
+  if constexpr (std::is_same_v<std::decay_t<V>, result<R>>)
+    return std::forward<V>(value);
+  else if constexpr (std::is_void_v<R>)
+    return {};
+  else
+    return result<R>{std::in_place, std::forward<V>(value)};
+}
+
 /// At once, or, by a server that has stopped and cleans up first, after that.
 template <class T, class R>
 void answer_in_turn(turn& t, pid caller, std::uint64_t call, result<R> value) {
@@ -198,12 +210,12 @@ void deliver_call(body& b, turn& t, envelope& e) {
       }
     } guard{static_cast<letter<request_body<M>>&>(e).body, t};
     auto& [caller, call, message] = guard.body;
-    if constexpr (std::is_void_v<R>) {
+    if constexpr (std::is_void_v<typename handler_gives<T, M>::type>) {
       handle_one(object, t, message);
       guard.answered = true;
       answer_in_turn<T, R>(t, caller, call, {});
     } else {
-      result<R> value{std::in_place, handle_one(object, t, message)};
+      result<R> value = as_answer<R>(handle_one(object, t, message));
       guard.answered = true;
       answer_in_turn<T, R>(t, caller, call, std::move(value));
     }
@@ -340,7 +352,7 @@ void begin_object(body& b, turn& t, start_letter& first) {
     t.ends = true;
   }
   const bool begun = how.what() == init_result::kind::ok;
-  if (how.what() != init_result::kind::stop) start_ack{first.with.parent, first.with.ack}.give(*t.k, std::move(how));
+  start_ack{first.with.parent, first.with.ack}.give(*t.k, std::move(how));
   if (!begun) return;
   try {
     after_handler<T>(b, t);

@@ -102,6 +102,11 @@ class runtime {
         detail::calling<M>{std::in_place, detail::handled_request<T, M>, to.id(), std::forward<Args>(args)...}.within(
             timeout));
   }
+  /// A call made by somebody else: `rt.call(count_children(tree))`.
+  template <class M>
+  result<reply_of<M>> call(detail::calling<M> made) {
+    return run_call(std::move(made));
+  }
   template <callable_message M, class... Args>
   result<reply_of<M>> call(pid to, Args&&... args) {
     return call_within<M>(default_call_timeout, to, std::forward<Args>(args)...);
@@ -123,6 +128,20 @@ class runtime {
            std::forward<Args>(args)...);
     wait_for(into->done);
     return *into->value;
+  }
+
+  /// Runs `task<result<T>> f(self&, args...)` in a process of its own, and gives what it gives: for what can only be
+  /// awaited.
+  template <class F, class... Args>
+    requires detail::body_function<F, Args...>
+  auto await(F f, Args&&... args) {
+    using given = detail::task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
+    must_be_outside();
+    auto into = std::make_shared<outcome<given>>();
+    helper("waits for a thread", await_body<given, F, std::decay_t<Args>...>, into, std::move(f),
+           std::forward<Args>(args)...);
+    wait_for(into->done);
+    return std::move(*into->value);
   }
 
   // -- names
@@ -207,6 +226,12 @@ class runtime {
     me.spawn_monitor(std::move(body), std::move(args)...);
     const down d = co_await me.receive<down>();
     into->value = d.reason;
+  }
+  template <class R, class F, class... Args>
+  static task<> await_body(self& me, std::shared_ptr<outcome<R>> into, F f, Args... args) {
+    const completion<R> completing{me, into, std::unexpected{error{errc::exited, "killed"}}};
+    auto waits_for = f(me, std::move(args)...);
+    into->value = co_await std::move(waits_for);
   }
   /// A process that waits in the place of a plain thread.
   template <class F, class... Args>

@@ -128,6 +128,8 @@ class world {
   bool step();
   /// Until nothing is left to happen; gives up after `limit` of virtual time. False: it gave up.
   bool run(std::chrono::nanoseconds limit = std::chrono::hours{24 * 365});
+  /// Until nothing can happen but by a timer or a packet on its way; gives up after `limit`. False: it gave up.
+  bool settle(std::chrono::nanoseconds limit = std::chrono::minutes{1});
   /// So much virtual time, whether anything happens or not.
   void run_for(std::chrono::nanoseconds duration);
   /// Until `done()`; false: the time was over, or nothing was left to happen.

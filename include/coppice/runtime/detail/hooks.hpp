@@ -105,6 +105,8 @@ struct start_ack {
   pid to{};
   std::uint64_t call = 0;
   void give(kernel& k, init_result how) const {
+    // The end of the process will say it all.
+    if (how.what() == init_result::kind::stop && how.why() == nullptr) return;
     if (call != 0) k.send(to, signal::reply, make_letter<start_news>(plain<start_news>, call, std::move(how)));
   }
 };

@@ -134,18 +134,18 @@ task<void> run_call(void* object, self& me, serving& s, envelope& e) {
       server.handle(std::move(asked.message()), std::move(later), me);
   } else if constexpr (is_task<gives>) {
     auto waits_for = start_handler(server, me, asked.message());
-    if constexpr (std::is_void_v<R>) {
+    if constexpr (std::is_same_v<gives, task<void>>) {
       co_await std::move(waits_for);
       asked.answer({});
     } else {
-      R value = co_await std::move(waits_for);
-      asked.answer(result<R>{std::in_place, std::move(value)});
+      auto value = co_await std::move(waits_for);
+      asked.answer(as_answer<R>(std::move(value)));
     }
-  } else if constexpr (std::is_void_v<R>) {
+  } else if constexpr (std::is_void_v<gives>) {
     start_handler(server, me, asked.message());
     asked.answer({});
   } else {
-    asked.answer(result<R>{std::in_place, start_handler(server, me, asked.message())});
+    asked.answer(as_answer<R>(start_handler(server, me, asked.message())));
   }
   co_return;
 }
@@ -298,7 +298,7 @@ task<void> serve(self& me, start_ack ack, Args... args) {
   init_result how = co_await init_server(object, me);
   const bool begun = how.what() == init_result::kind::ok;
   if (!begun) s.why = how.reason();
-  if (how.what() != init_result::kind::stop) ack.give(me.host(), std::move(how));
+  ack.give(me.host(), std::move(how));
   if (begun) {
     try {
       co_await serve_mail(object, s, me);

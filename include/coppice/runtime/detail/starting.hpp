@@ -1,0 +1,65 @@
+#pragma once
+/// Waiting for a process that is being started: until it has begun, has said no, or has ended.
+#include <coppice/runtime/spawn.hpp>
+
+namespace coppice::detail {
+
+/// Looks at deaths that are put aside while their supervisor waits for something else.
+class death_watcher {
+ public:
+  virtual void saw(const exited& x) = 0;
+
+ protected:
+  ~death_watcher() = default;
+};
+
+struct start_outcome {
+  enum class kind : std::uint8_t { ready, ignored, failed, timed_out };
+  kind what = kind::failed;
+  exit_reason reason{};        ///< what it ended with, when it has
+  std::optional<error> why{};  ///< what it said
+  /// For whoever wanted it started.
+  [[nodiscard]] error to_error(pid who) const;
+};
+
+/// `who` was spawned with `number` as its birth's `ack`, linked to this process or monitored by it.
+class [[nodiscard]] starting : waiter {
+ public:
+  starting(pid who, std::uint64_t number, std::chrono::nanoseconds timeout, monitor_ref watched_as,
+           death_watcher* deaths) noexcept
+      : waiter{&how}, who_{who}, number_{number}, timeout_{timeout}, watched_as_{watched_as}, deaths_{deaths} {}
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    process_of(h.promise()).wait(h, *this, timeout_);
+  }
+  start_outcome await_resume() { return std::move(out_); }
+
+ private:
+  static bool take(waiter& w, coroutine& me, envelope& e);
+  static void expire(waiter& w) { static_cast<starting&>(w).out_.what = start_outcome::kind::timed_out; }
+  static constexpr wait_type how{.take = &take, .expire = &expire};
+  bool ended(const exit_reason& reason);
+
+  pid who_;
+  std::uint64_t number_;
+  std::chrono::nanoseconds timeout_;
+  monitor_ref watched_as_;
+  death_watcher* deaths_;
+  start_outcome out_{};
+};
+
+/// Waits for a process that has just been started; kills it when that takes too long, and then waits for its end.
+[[nodiscard]] task<start_outcome> await_start(self& me, pid who, std::uint64_t number, std::chrono::nanoseconds within,
+                                              monitor_ref watched_as, death_watcher* deaths);
+
+/// A number for a process that this one starts.
+[[nodiscard]] inline std::uint64_t new_start_number(self& me) { return static_cast<coroutine&>(me).new_number(); }
+
+/// The starter's half of the link, and of the monitor.
+inline void adopt_started(self& me, pid child, monitor_ref watched_as) {
+  if (const kernel_section mine{me.process(), me.id().serial()}) me.host().adopt(me.process(), child, true, watched_as);
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,193 @@
+#pragma once
+/// Child specs live with the type: `child<T>(args...)` asks it.
+///
+///     struct cache { ... };                                             // says nothing: permanent, 5 s, a worker
+///     struct importer {                                                 // says what differs
+///       static constexpr coppice::child_options supervision{.restart = coppice::restart::transient};
+///     };
+///     struct pool {                                                     // says it all
+///       static coppice::child_spec child_spec(int size);
+///     };
+///     supervisor_spec tree{.children = {child<cache>(), child<importer>("in.csv"), child<pool>(8).with({.id = "p"})}};
+///
+/// Arguments are kept by value and copied at every start: a restart begins from the initial state.
+#include <tuple>
+
+#include <coppice/spec/child_spec.hpp>
+
+namespace coppice {
+namespace detail {
+
+/// The name of a type without its namespaces.
+[[nodiscard]] constexpr std::string_view short_name(std::string_view name) noexcept {
+  std::size_t start = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<' || name[i] == '(' || name[i] == '{') ++depth;
+    if (name[i] == '>' || name[i] == ')' || name[i] == '}') --depth;
+    if (depth == 0 && name[i] == ':') start = i + 1;
+  }
+  return name.substr(start);
+}
+
+template <class T, class... Args>
+class object_recipe final : public recipe {
+ public:
+  template <class... Given>
+  explicit object_recipe(Given&&... given) : recipe{kind::handshake}, args_(std::forward<Given>(given)...) {}
+  [[nodiscard]] result<pid> spawn(kernel& k, birth with) const override {
+    return std::apply([&](const Args&... args) { return spawn_object<T>(k, std::move(with), args...); }, args_);
+  }
+
+ private:
+  std::tuple<Args...> args_;
+};
+
+template <class F, class... Args>
+class body_recipe final : public recipe {
+ public:
+  template <class... Given>
+  explicit body_recipe(F body, Given&&... given)
+      : recipe{kind::at_once}, body_{body}, args_(std::forward<Given>(given)...) {}
+  [[nodiscard]] result<pid> spawn(kernel& k, birth with) const override {
+    return std::apply([&](const Args&... args) { return spawn_coroutine(k, std::move(with), F{body_}, args...); },
+                      args_);
+  }
+
+ private:
+  F body_;
+  std::tuple<Args...> args_;
+};
+
+template <class F, class... Args>
+class function_recipe final : public recipe {
+ public:
+  template <class... Given>
+  explicit function_recipe(F start, Given&&... given)
+      : recipe{kind::function}, start_{start}, args_(std::forward<Given>(given)...) {}
+  [[nodiscard]] task<start_result> run(self& supervisor) const override {
+    return std::apply([&](const Args&... args) { return start_(supervisor, Args(args)...); }, args_);
+  }
+
+ private:
+  F start_;
+  std::tuple<Args...> args_;
+};
+
+/// Who supervises by a spec, or by the spec in an optional.
+template <class Spec>
+struct supervised_by;
+template <class Spec>
+  requires requires { typename Spec::supervised_by; }
+struct supervised_by<Spec> {
+  using type = typename Spec::supervised_by;
+};
+template <class Spec>
+struct supervised_by<std::optional<Spec>> : supervised_by<Spec> {};
+/// A supervisor in the form of a type: what its `init` gives says who supervises by it.
+template <class T, class... Args>
+concept supervisor_module =
+    requires(const std::decay_t<Args>&... args) { typename supervised_by<decltype(T::init(args...))>::type; };
+/// Its init, to be called in the new supervisor at each start.
+template <class T, class... Args>
+struct module_init {
+  std::tuple<Args...> args;
+  auto operator()() const {
+    return std::apply([](const Args&... a) { return T::init(a...); }, args);
+  }
+};
+
+template <class T>
+concept states_supervision = requires {
+  { T::supervision } -> std::convertible_to<const child_options&>;
+};
+template <class T, class... Args>
+concept owns_child_spec = requires(Args&&... args) {
+  { T::child_spec(std::forward<Args>(args)...) } -> std::convertible_to<coppice::child_spec>;
+};
+template <class F, class... Args>
+concept start_function = std::is_invocable_r_v<task<start_result>, F, self&, std::decay_t<Args>...>;
+
+template <class T>
+[[nodiscard]] child_spec derived_spec(std::shared_ptr<const recipe> how) {
+  child_spec spec{.id = std::string{short_name(type_name<T>())}, .start = child_start{std::move(how)}};
+  if constexpr (states_supervision<T>) return std::move(spec).with(T::supervision);
+  return spec;
+}
+
+}  // namespace detail
+
+/// A child that is a server of type `T`, or a supervisor in the form of a type: made from copies of `args` at every
+/// start.
+template <class T, class... Args>
+[[nodiscard]] child_spec child(Args&&... args) {
+  if constexpr (detail::owns_child_spec<T, Args...>) {
+    return T::child_spec(std::forward<Args>(args)...);
+  } else if constexpr (detail::supervisor_module<T, Args...>) {
+    using by = typename detail::supervised_by<decltype(T::init(std::declval<const std::decay_t<Args>&>()...))>::type;
+    using init = detail::module_init<T, std::decay_t<Args>...>;
+    auto spec = detail::derived_spec<T>(std::make_shared<detail::object_recipe<by, init>>(
+        init{std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)}));
+    spec.type = child_type::supervisor;
+    return spec;
+  } else {
+    static_assert(detail::object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
+    return detail::derived_spec<T>(
+        std::make_shared<detail::object_recipe<T, std::decay_t<Args>...>>(std::forward<Args>(args)...));
+  }
+}
+
+/// A child that is a function: a body, `task<> body(self&, args...)`, whose start is done when it was spawned; or a
+/// start function, `task<start_result> start(self& supervisor, args...)`, which starts and links a process, in the
+/// supervisor, and answers with it. It has no id yet: `child(poll, 5s).with({.id = "poller"})`.
+template <class F, class... Args>
+  requires(detail::body_function<F, Args...> || detail::start_function<F, Args...>)
+[[nodiscard]] child_spec child(F function, Args&&... args) {
+  using recipe =
+      std::conditional_t<detail::start_function<F, Args...>, detail::function_recipe<F, std::decay_t<Args>...>,
+                         detail::body_recipe<F, std::decay_t<Args>...>>;
+  child_spec spec;
+  spec.start = child_start{std::make_shared<recipe>(function, std::forward<Args>(args)...)};
+  return spec;
+}
+
+/// An application is a list of types: `children_of<database, cache, web_server>()`.
+template <class... Ts>
+[[nodiscard]] std::vector<child_spec> children_of() {
+  return {child<Ts>()...};
+}
+
+/// Children of one kind with arguments in common, which come before their own: `const auto workers =
+/// child_template<worker>(database).with({.restart = restart::temporary});` and then `workers(42)`.
+template <class T, class... Common>
+class child_template_of {
+ public:
+  explicit child_template_of(Common... common) : common_(std::move(common)...) {}
+  [[nodiscard]] child_template_of with(const child_options& changes) && {
+    changes_ = changes;
+    id_ = changes.id;
+    name_ = changes.name;
+    return std::move(*this);
+  }
+  template <class... Args>
+  [[nodiscard]] child_spec operator()(Args&&... args) const {
+    child_options changes = changes_;
+    changes.id = id_;
+    changes.name = name_;
+    return std::apply([&](const Common&... common) { return child<T>(common..., std::forward<Args>(args)...); },
+                      common_)
+        .with(changes);
+  }
+
+ private:
+  std::tuple<Common...> common_;
+  child_options changes_{};
+  std::string id_{};
+  std::string name_{};
+};
+template <class T, class... Common>
+[[nodiscard]] child_template_of<T, std::decay_t<Common>...> child_template(Common&&... common) {
+  return child_template_of<T, std::decay_t<Common>...>{std::forward<Common>(common)...};
+}
+
+}  // namespace coppice

@@ -1,0 +1,114 @@
+#include "internal/child_process.hpp"
+
+namespace coppice::detail {
+
+namespace {
+
+result<pid> spawn_by(self& me, const start_order& order, std::uint64_t number) {
+  try {
+    return order.start.how().spawn(me.host(), {.parent = me.id(), .linked = true, .ack = number, .name = order.name});
+  } catch (...) {
+    return fail(errc::start_failed, reason_of_failure(*turn_here()).to_string());
+  }
+}
+
+task<start_result> run_start_function(self& me, const recipe& how) {
+  std::optional<error> failed;
+  try {
+    start_result started = co_await how.run(me);
+    co_return started;
+  } catch (...) {
+    failed = error{errc::start_failed, reason_of_failure(*turn_here()).to_string()};
+  }
+  co_return start_result{*failed};
+}
+
+}  // namespace
+
+task<start_result> start_process(self& me, start_order order, death_watcher& deaths) {
+  const recipe& how = order.start.how();
+  if (how.how == recipe::kind::function) {
+    start_result started = co_await run_start_function(me, how);
+    co_return started;
+  }
+  const bool waits = how.how == recipe::kind::handshake;
+  const std::uint64_t number = waits ? new_start_number(me) : 0;
+  const result<pid> spawned = spawn_by(me, order, number);
+  if (!spawned) co_return start_result{spawned.error()};
+  const pid who = *spawned;
+  adopt_started(me, who, {});
+  if (!waits) co_return start_result{who};
+  start_outcome out = co_await starting(who, number, order.within, {}, &deaths);
+  if (out.what == start_outcome::kind::ready) co_return start_result{who};
+  if (out.what == start_outcome::kind::ignored) co_return start_result{ignored{}};
+  if (out.what == start_outcome::kind::timed_out) {
+    me.kill(who);
+    [[maybe_unused]] const start_outcome last = co_await starting(who, 0, no_timeout, {}, &deaths);
+  }
+  co_return start_result{out.to_error(who)};
+}
+
+namespace {
+
+/// Waits for the end of a child that was told to end.
+class stopping : waiter {
+ public:
+  stopping(pid who, monitor_ref watched, std::chrono::nanoseconds timeout, death_watcher& deaths) noexcept
+      : waiter{&how}, who_{who}, watched_{watched}, timeout_{timeout}, deaths_{deaths} {}
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    process_of(h.promise()).wait(h, *this, timeout_);
+  }
+  /// Nothing: the time was over.
+  std::optional<exit_reason> await_resume() { return std::move(why_); }
+
+ private:
+  static bool take(waiter& w, coroutine&, envelope& e) {
+    auto& mine = static_cast<stopping&>(w);
+    if (e.type == &plain<exited>) {
+      const exited& x = static_cast<letter<exited>&>(e).body;
+      if (x.from != mine.who_ || !x.linked) return mine.deaths_.saw(x), false;
+      mine.why_ = take_body<exited>(e).reason;
+      return true;
+    }
+    if (e.type != &plain<down> || static_cast<letter<down>&>(e).body.ref != mine.watched_) return false;
+    mine.why_ = take_body<down>(e).reason;
+    return true;
+  }
+  static constexpr wait_type how{.take = &take, .expire = [](waiter&) {}};
+  pid who_;
+  monitor_ref watched_;
+  std::chrono::nanoseconds timeout_;
+  death_watcher& deaths_;
+  std::optional<exit_reason> why_;
+};
+
+}  // namespace
+
+// The link is kept: should this process die meanwhile, the child does not outlive it. The monitor is for a child that
+// has unlinked itself.
+task<stopped_process> stop_process(self& me, pid who, shutdown how,
+                                   std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& deaths) {
+  const monitor_ref watched = me.monitor(who);
+  stopped_process out;
+  std::optional<exit_reason> why;
+  if (!how.is_brutal()) {
+    me.exit(who, exit_reason::shutdown());
+    why = co_await stopping(who, watched, how.time(), deaths);
+  }
+  if (!why) {
+    me.kill(who);
+    why = co_await stopping(who, watched, abandon_after.value_or(no_timeout), deaths);
+  }
+  while (!why) {
+    // It is in its code and does not come out; or it has just come out, and the kill does its work.
+    out.abandoned = me.host().abandon(who) || out.abandoned;
+    why = co_await stopping(who, watched, *abandon_after, deaths);
+  }
+  me.demonitor(watched);
+  out.reason = *why;
+  co_return out;
+}
+
+}  // namespace coppice::detail

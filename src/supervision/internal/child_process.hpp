@@ -1,0 +1,27 @@
+#pragma once
+/// Starting and stopping one child, for all kinds of supervisors.
+#include <coppice/runtime/detail/starting.hpp>
+#include <coppice/spec/child_spec.hpp>
+
+namespace coppice::detail {
+
+/// What a start needs of a spec. Refers to it.
+struct start_order {
+  const child_start& start;
+  const std::string& name;
+  std::chrono::nanoseconds within;
+};
+/// Starts a child, linked to this process, and waits until it has begun.
+[[nodiscard]] task<start_result> start_process(self& me, start_order order, death_watcher& deaths);
+
+struct stopped_process {
+  exit_reason reason{};  // noproc: it had ended before
+  bool abandoned = false;
+};
+
+/// Stops a child: asks, waits, kills; and, when it is told when, gives up on it.
+[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, shutdown how,
+                                                 std::optional<std::chrono::nanoseconds> abandon_after,
+                                                 death_watcher& deaths);
+
+}  // namespace coppice::detail
