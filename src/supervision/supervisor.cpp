@@ -98,9 +98,7 @@ result<child_spec> supervisor::handle(calls::get_childspec m) {
 result<std::vector<exit_record>> supervisor::handle(calls::exit_history m) {
   const auto known = children_->find(m.id);
   if (!known) return std::unexpected{known.error()};
-  const auto& history = (*known)->history;
-  if (!history) return std::vector<exit_record>{};
-  return std::vector<exit_record>(history->begin(), history->end());
+  return (*known)->exits();
 }
 result<void> supervisor::handle(calls::upgrade m) { return children_->upgrade(std::move(m.spec)); }
 

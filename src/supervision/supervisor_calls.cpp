@@ -3,57 +3,8 @@
 
 namespace coppice::detail {
 
-void supervised::become(child_spec spec) {
-  id = std::move(spec.id);
-  start = std::move(spec.start);
-  restart = spec.restart;
-  shutdown = spec.shutdown;
-  type = spec.type;
-  significant = spec.significant;
-  rare.reset();
-  if (!spec.name.empty() || spec.backoff || spec.start_within != forever)
-    rare = std::make_unique<rare_settings>(
-        rare_settings{.name = std::move(spec.name), .backoff = spec.backoff, .start_within = spec.start_within});
-}
-
-child_spec supervised::spec() const {
-  child_spec full{.id = id,
-                  .start = start,
-                  .restart = restart,
-                  .shutdown = shutdown_or_default(),
-                  .type = type,
-                  .significant = significant};
-  if (rare) {
-    full.name = rare->name;
-    full.backoff = rare->backoff;
-    full.start_within = rare->start_within;
-  }
-  return full;
-}
-
-shutdown supervised::shutdown_or_default() const noexcept { return shutdown ? *shutdown : default_shutdown(type); }
-
-start_order supervised::order() const noexcept {
-  static const std::string no_name;
-  return {start, rare ? rare->name : no_name, rare ? rare->start_within : forever};
-}
-
-child_info supervised::info(self& me) const {
-  child_info i{.id = id,
-               .who = who,
-               .state = state,
-               .type = type,
-               .restart = restart,
-               .significant = significant,
-               .restarts = restarts};
-  if (ended_before) i.last_reason = last_reason;
-  if (state == child_state::running) i.uptime = me.now() - since;
-  if (wait) i.waits = me.remaining(wait).value_or(std::chrono::nanoseconds{0});
-  return i;
-}
-
 task<result<pid>> supervised_children::start_child(self& me, child_spec spec) {
-  if (auto sensible = check(spec, flags_.auto_shutdown); !sensible) co_return std::unexpected{sensible.error()};
+  if (auto sensible = check(spec, auto_shutdown_); !sensible) co_return std::unexpected{sensible.error()};
   if (const auto known = find(spec.id)) {
     if ((*known)->state == child_state::running)
       co_return fail(errc::already_started, "child '" + spec.id + "' runs as " + to_string((*known)->who));
@@ -63,7 +14,7 @@ task<result<pid>> supervised_children::start_child(self& me, child_spec spec) {
   supervised& c = add(std::move(spec));
   const std::uint64_t number = c.number;
   const std::size_t place = c.place;
-  std::optional<error> failed = co_await start_one(me, c);
+  std::optional<error> failed = co_await start_or_forget(me, c);
   if (failed) {
     forget(c);
     co_return std::unexpected{std::move(*failed)};
@@ -132,7 +83,10 @@ result<void> supervised_children::upgrade(supervisor_spec spec) {
     c.become(std::move(changed));
     by_id_.emplace(c.id, &c);
   }
-  flags_ = std::move(spec);
+  strategy_ = spec.strategy;
+  auto_shutdown_ = spec.auto_shutdown;
+  limit_ = spec.limit;
+  abandon_after_ = spec.abandon_after;
   return {};
 }
 

@@ -70,7 +70,7 @@ struct supervisor_event {
     start_failed,  ///< of a child
     exited,        ///< a child, by itself
     stopped,       ///< a child, by the supervisor
-    restarted,     ///< a child
+    restarted,     ///< a child: it was started again, by the supervisor or by a call
     delayed,       ///< the restart of a child
     abandoned,     ///< a child that did not end even when it was killed
     gave_up,       ///< the supervisor: more restarts than its limit allows

@@ -1,0 +1,244 @@
+#include "internal/child_keeper.hpp"
+
+#include <coppice/supervision/supervisor.hpp>
+
+namespace coppice::detail {
+
+// ---- a child
+
+void supervised::become(child_spec spec) {
+  id = std::move(spec.id);
+  start = std::move(spec.start);
+  restart = spec.restart;
+  shutdown = spec.shutdown;
+  type = spec.type;
+  significant = spec.significant;
+  rare.reset();
+  if (!spec.name.empty() || spec.backoff || spec.start_within != forever)
+    rare = std::make_unique<rare_settings>(
+        rare_settings{.name = std::move(spec.name), .backoff = spec.backoff, .start_within = spec.start_within});
+}
+
+child_spec supervised::spec() const {
+  child_spec full{.id = id,
+                  .start = start,
+                  .restart = restart,
+                  .shutdown = shutdown_or_default(),
+                  .type = type,
+                  .significant = significant};
+  if (rare) {
+    full.name = rare->name;
+    full.backoff = rare->backoff;
+    full.start_within = rare->start_within;
+  }
+  return full;
+}
+
+start_order supervised::order() const noexcept {
+  static const std::string no_name;
+  return {start, rare ? rare->name : no_name, rare ? rare->start_within : forever};
+}
+
+child_info supervised::info(self& me) const {
+  child_info i{.id = id,
+               .who = state == child_state::running ? who : pid{},
+               .state = state,
+               .type = type,
+               .restart = restart,
+               .significant = significant,
+               .restarts = restarts};
+  if (ended_before) i.last_reason = last_reason;
+  if (state == child_state::running) i.uptime = me.now() - since;
+  if (wait) i.waits = me.remaining(wait).value_or(std::chrono::nanoseconds{0});
+  return i;
+}
+
+std::vector<exit_record> supervised::exits() const {
+  if (!history) return {};
+  return {history->begin(), history->end()};
+}
+
+// ---- what is remembered of it
+
+void child_keeper::record(self& me, supervised& c, pid who, const exit_reason& why, std::chrono::nanoseconds uptime,
+                          cause did) {
+  constexpr std::size_t most = 50;
+  c.last_reason = why;
+  c.ended_before = true;
+  if (!c.history) c.history = std::make_unique<std::deque<exit_record>>();
+  if (c.history->size() == most) c.history->pop_front();
+  c.history->push_back({.at = me.host().env().clock().wall(),
+                        .uptime = uptime,
+                        .who = who,
+                        .reason = why,
+                        .action = did.action,
+                        .because = std::move(did.because)});
+}
+
+/// What is done about its end was not known yet when that was written down.
+void child_keeper::amend_record(supervised& c, cause did) {
+  if (!c.history || c.history->empty()) return;
+  c.history->back().action = did.action;
+  c.history->back().because = std::move(did.because);
+}
+
+// ---- starting and stopping
+
+task<std::optional<error>> child_keeper::start_one(self& me, supervised& c) {
+  start_result started = co_await start_process(me, c.order(), *this);
+  if (error* why = std::get_if<error>(&started)) co_return std::move(*why);
+  const pid* who = std::get_if<pid>(&started);
+  c.state = who != nullptr ? child_state::running : child_state::undefined;
+  c.who = who != nullptr ? *who : pid{};
+  if (who == nullptr) co_return std::nullopt;
+  c.since = me.now();
+  by_pid_.insert(c.who, &c);
+  if (c.restart == restart::temporary) c.start = {};
+  tell(me, log_level::info, c.ended_before ? supervisor_event::kind::restarted : supervisor_event::kind::started, c.id,
+       c.who, {}, [&] { return "child '" + c.id + "' started" + (c.ended_before ? " again" : ""); });
+  co_return std::nullopt;
+}
+
+task<void> child_keeper::stop_one(self& me, supervised& c, std::string because) {
+  cancel_wait(me, c);
+  const child_state was = std::exchange(c.state, child_state::undefined);
+  const pid who = std::exchange(c.who, pid{});
+  if (was != child_state::running) co_return;
+  stopped_process stopped = co_await stop_process(me, who, c.shutdown_or_default(), abandon_after_, *this);
+  has_stopped(me, c, who, std::move(stopped), std::move(because));
+}
+
+void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process how, std::string because) {
+  by_pid_.erase(who);
+  if (const exit_reason* early = early_.find(who)) {
+    if (how.reason.what() == exit_reason::kind::noproc) how.reason = *early;
+    early_.erase(who);
+  }
+  judge_stop(me, c, who, how);
+  record(me, c, who, how.reason, me.now() - c.since, {exit_action::stopped, std::move(because)});
+}
+
+/// What is worth a line: a child that did not end as it was told to (fact 86).
+void child_keeper::judge_stop(self& me, const supervised& c, pid who, const stopped_process& s) {
+  using kind = exit_reason::kind;
+  const bool permanent = c.restart == restart::permanent;
+  const bool brutal = c.shutdown_or_default().is_brutal();
+  bool expected = false;
+  switch (s.reason.what()) {
+    case kind::shutdown: expected = (s.reason.text().empty() && !brutal) || !permanent; break;
+    case kind::normal: expected = !permanent; break;
+    case kind::killed: expected = brutal; break;
+    default: break;
+  }
+  if (s.abandoned) {
+    tell(me, log_level::error, supervisor_event::kind::abandoned, c.id, who, s.reason, [&] {
+      return "child '" + c.id + "' is stuck in code that does not come back, even when killed: it was abandoned";
+    });
+    return;
+  }
+  tell(me, expected ? log_level::info : log_level::error, supervisor_event::kind::stopped, c.id, who, s.reason, [&] {
+    return "child '" + c.id + "' " + (expected ? "stopped: " : "did not stop as told: ") + s.reason.to_string();
+  });
+}
+
+// ---- its end
+
+void child_keeper::saw(const exited& x) {
+  if (x.linked && by_pid_.find(x.from) != nullptr) early_.insert(x.from, x.reason);
+}
+
+supervised* child_keeper::take_dead(self& me, const exited& x) {
+  supervised** known = x.linked ? by_pid_.find(x.from) : nullptr;
+  if (known == nullptr || me.alive(x.from)) return nullptr;  // nobody of ours, or somebody only says so
+  supervised* c = *known;
+  by_pid_.erase(x.from);
+  early_.erase(x.from);
+  c->who = {};
+  c->state = child_state::undefined;
+  return c;
+}
+
+bool child_keeper::dies_and_may_restart(self& me, supervised& c, const exited& x) {
+  const std::chrono::nanoseconds uptime = me.now() - c.since;
+  if (c.backoff() != nullptr && uptime >= c.backoff()->reset_after) c.failures = 0;
+  record(me, c, x.from, x.reason, uptime, {exit_action::restarted, {}});
+  tell(me, x.reason.abnormal() ? log_level::error : log_level::warning, supervisor_event::kind::exited, c.id, x.from,
+       x.reason, [&] { return "child '" + c.id + "' ended: " + x.reason.to_string(); });
+  return may_restart(me, c);
+}
+
+void child_keeper::stays_down(self& me, supervised& c, const exited& x) {
+  const bool temporary = c.restart == restart::temporary;
+  record(me, c, x.from, x.reason, me.now() - c.since, {temporary ? exit_action::forgotten : exit_action::kept, {}});
+  tell(me, x.reason.abnormal() ? log_level::error : log_level::info, supervisor_event::kind::exited, c.id, x.from,
+       x.reason, [&] { return "child '" + c.id + "' ended and is not restarted: " + x.reason.to_string(); });
+}
+
+bool child_keeper::may_restart(self& me, supervised& c) {
+  if (window_.add(me.now(), limit_)) {
+    ++c.restarts;
+    return true;
+  }
+  const std::string because =
+      "more than " + std::to_string(limit_.restarts) + " restarts within " + to_string(limit_.within);
+  c.state = child_state::undefined;
+  amend_record(c, {exit_action::gave_up, because});
+  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason,
+       [&] { return "the supervisor gives up: " + because + "; the last was for child '" + c.id + "'"; });
+  me.stop(exit_reason::shutdown());
+  return false;
+}
+
+void child_keeper::start_has_failed(self& me, supervised& c, const error& why) {
+  c.state = child_state::restarting;
+  record(me, c, {}, exit_reason::error(why.to_string()), {}, {exit_action::retried, "it could not be started"});
+  tell(me, log_level::error, supervisor_event::kind::start_failed, c.id, {}, c.last_reason,
+       [&] { return "child '" + c.id + "' could not be started again: " + why.to_string(); });
+  if (c.backoff() != nullptr) {
+    if (may_restart(me, c)) delay_restart(me, c);
+    return;
+  }
+  // Behind what waits already, so that calls and an order to stop are heard between two attempts.
+  retrying_.insert(c.number, &c);
+  me.send(me.id(), retry_start{c.number});
+}
+
+// ---- waiting for a restart
+
+void child_keeper::delay_restart(self& me, supervised& c) {
+  const coppice::backoff& how = *c.backoff();
+  ++c.failures;
+  const std::chrono::nanoseconds wait =
+      how.jitter > 0 ? how.wait_after(c.failures, me.random()) : how.wait_after(c.failures);
+  c.state = child_state::restarting;
+  c.wait = me.start_timer(wait);
+  waiting_.insert(c.wait.value(), &c);
+  amend_record(c, {exit_action::delayed, "backoff of " + to_string(wait)});
+  tell(me, log_level::warning, supervisor_event::kind::delayed, c.id, {}, c.last_reason,
+       [&] { return "child '" + c.id + "' is restarted in " + to_string(wait); });
+}
+
+void child_keeper::cancel_wait(self& me, supervised& c) {
+  if (!c.wait) return;
+  me.cancel(c.wait);
+  waiting_.erase(c.wait.value());
+  c.wait = {};
+}
+
+supervised* child_keeper::take_waiting(timer_ref wait) {
+  supervised** known = waiting_.find(wait.value());
+  if (known == nullptr) return nullptr;
+  supervised* c = *known;
+  waiting_.erase(wait.value());
+  c->wait = {};
+  return c;
+}
+
+supervised* child_keeper::to_retry(std::uint64_t number) {
+  supervised** known = retrying_.find(number);
+  return known != nullptr && (*known)->state == child_state::restarting && !(*known)->wait ? *known : nullptr;
+}
+
+void child_keeper::drop(supervised& c) { retrying_.erase(c.number); }
+
+}  // namespace coppice::detail
