@@ -4,4 +4,7 @@
 #include <coppice/behaviour/server.hpp>
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/explore.hpp>
+#include <coppice/supervision/dynamic_supervisor.hpp>
+#include <coppice/supervision/partition_supervisor.hpp>
 #include <coppice/supervision/supervisor.hpp>
+#include <coppice/supervision/tree.hpp>

@@ -1,0 +1,34 @@
+#pragma once
+/// The live tree as people want to see it.
+///
+///     root                  supervisor  <1.2.0>
+///     ├─ database           worker      <1.3.0>  up 5.2s
+///     ├─ cache              worker      <1.9.0>  up 0.8s  restarts 2  last: error: std::bad_alloc
+///     └─ web                supervisor  <1.5.0>  up 5.2s
+///        └─ listener        worker      restarting in 1.6s  restarts 4  last: killed
+#include <coppice/supervision/supervisor.hpp>
+
+namespace coppice {
+
+struct tree_node {
+  child_info child;
+  std::vector<tree_node> children{};
+  /// A supervisor that did not answer in time: busy starting or stopping a child, or gone.
+  bool silent = false;
+};
+
+struct tree_options {
+  /// How long to wait for the answer of each supervisor.
+  std::chrono::nanoseconds patience = std::chrono::seconds{1};
+  /// How many children of one supervisor are drawn; the rest is counted.
+  std::size_t most_children = 50;
+};
+
+/// Asks the supervisor and all below it. Each is seen at its own moment.
+[[nodiscard]] task<tree_node> look_at_tree(self& me, pid root, tree_options options = {});
+/// From a plain thread.
+[[nodiscard]] tree_node look_at_tree(runtime& rt, pid root, tree_options options = {});
+/// The text above.
+[[nodiscard]] std::string draw(const tree_node& tree, tree_options options = {});
+
+}  // namespace coppice

@@ -1,0 +1,98 @@
+#include <algorithm>
+
+#include <coppice/supervision/tree.hpp>
+
+namespace coppice {
+
+namespace {
+
+task<void> fill(self& me, tree_node& node, tree_options options) {
+  const auto answer = co_await call<calls::which_children>(node.child.who).within(options.patience);
+  if (!answer) {
+    node.silent = true;
+    co_return;
+  }
+  for (const child_info& c : *answer) node.children.push_back({.child = c});
+  for (tree_node& below : node.children)
+    if (below.child.type == child_type::supervisor && below.child.who) co_await fill(me, below, options);
+}
+
+task<result<tree_node>> look_from_outside(self& me, pid root, tree_options options) {
+  tree_node tree = co_await look_at_tree(me, root, options);
+  co_return tree;
+}
+
+struct line {
+  std::string name;  // with what connects it to its parent
+  std::string rest;
+};
+
+std::string describe(const tree_node& n) {
+  const child_info& c = n.child;
+  std::string text{to_string(c.type)};
+  text.resize(std::max<std::size_t>(text.size(), 10), ' ');
+  switch (c.state) {
+    case child_state::running: text += "  " + to_string(c.who); break;
+    case child_state::undefined: text += "  down"; break;
+    case child_state::restarting:
+      text += "  restarting" + (c.waits.count() > 0 ? " in " + to_string(c.waits) : std::string{});
+      break;
+  }
+  if (c.uptime.count() > 0) text += "  up " + to_string(c.uptime);
+  if (c.restarts > 0) text += "  restarts " + std::to_string(c.restarts);
+  if (c.last_reason) text += "  last: " + c.last_reason->to_string();
+  if (n.silent) text += "  (no answer)";
+  return text;
+}
+
+/// How wide the text is on a screen: bytes that go on with a character take no room.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+void add_lines(const tree_node& n, const std::string& before, const std::string& below, const tree_options& options,
+               std::vector<line>& into) {
+  into.push_back({before + n.child.id, describe(n)});
+  const std::size_t drawn = std::min(n.children.size(), options.most_children);
+  for (std::size_t i = 0; i < drawn; ++i) {
+    const bool last = i + 1 == n.children.size();
+    add_lines(n.children[i], below + (last ? "└─ " : "├─ "), below + (last ? "   " : "│  "), options, into);
+  }
+  if (drawn < n.children.size())
+    into.push_back({below + "└─ and " + std::to_string(n.children.size() - drawn) + " more", ""});
+}
+
+}  // namespace
+
+task<tree_node> look_at_tree(self& me, pid root, tree_options options) {
+  tree_node tree{.child = {.id = "root", .who = root, .state = child_state::running, .type = child_type::supervisor}};
+  if (const auto info = me.host().info(root)) {
+    if (!info->name.empty()) tree.child.id = info->name;
+  } else {
+    tree.child.state = child_state::undefined;
+  }
+  co_await fill(me, tree, options);
+  co_return tree;
+}
+
+tree_node look_at_tree(runtime& rt, pid root, tree_options options) {
+  return std::move(*rt.await(look_from_outside, root, options));
+}
+
+std::string draw(const tree_node& tree, tree_options options) {
+  std::vector<line> lines;
+  add_lines(tree, "", "", options, lines);
+  std::size_t widest = 0;
+  for (const line& l : lines)
+    if (!l.rest.empty()) widest = std::max(widest, width(l.name));
+  std::string text;
+  for (const line& l : lines) {
+    text += l.name;
+    if (!l.rest.empty()) text += std::string(widest - width(l.name) + 2, ' ') + l.rest;
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace coppice

@@ -1,0 +1,84 @@
+// The text of a live tree.
+#include <gtest/gtest.h>
+
+#include <coppice/supervision/dynamic_supervisor.hpp>
+#include <coppice/supervision/tree.hpp>
+
+#include "family.hpp"
+
+namespace {
+
+using namespace coppice;
+
+tree_node look(family& f, tree_options options = {}) {
+  auto into = std::make_shared<tree_node>();
+  f.rt().spawn(
+      +[](self& me, pid root, tree_options how, std::shared_ptr<tree_node> seen) -> task<> {
+        *seen = co_await look_at_tree(me, root, how);
+      },
+      f.tree.id(), options, into);
+  f.settle();
+  return *into;
+}
+
+TEST(tree, shows_every_child_with_what_became_of_it) {
+  family f;
+  supervisor_spec web{.limit = {.restarts = 9}, .children = {f.child("listener"), f.child("log")}};
+  ASSERT_TRUE(f.start({.limit = {.restarts = 9},
+                       .children = {f.child("db", {.backoff = backoff{.first = 2s}}),
+                                    coppice::child<supervisor>(web).with({.id = "web"}),
+                                    coppice::child<dynamic_supervisor>().with({.id = "pool"})}}));
+  f.crash("listener");
+  f.crash("db");
+  ASSERT_TRUE(f.ask(terminate_child(f.tree, "pool")));
+  const std::string text = draw(look(f));
+  std::vector<std::string> rows;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    rows.push_back(text.substr(at, text.find('\n', at) - at));
+  ASSERT_EQ(rows.size(), 6U) << text;
+  EXPECT_TRUE(rows[0].starts_with("root            supervisor  <")) << text;
+  EXPECT_TRUE(rows[1].starts_with("├─ db           worker      restarting in ")) << text;
+  EXPECT_NE(rows[1].find("restarts 1  last: error: crash"), std::string::npos) << text;
+  EXPECT_TRUE(rows[2].starts_with("├─ web          supervisor  <")) << text;
+  EXPECT_TRUE(rows[3].starts_with("│  ├─ listener  worker      <")) << text;
+  EXPECT_NE(rows[3].find("restarts 1  last: error: crash"), std::string::npos) << text;
+  EXPECT_TRUE(rows[4].starts_with("│  └─ log       worker      <")) << text;
+  EXPECT_TRUE(rows[5].starts_with("└─ pool         supervisor  down")) << text;
+}
+
+TEST(tree, a_busy_supervisor_does_not_hold_up_the_picture) {
+  family f;
+  supervisor_spec slow{.children = {f.child("a")}};
+  ASSERT_TRUE(f.start({.children = {coppice::child<supervisor>(slow).with({.id = "slow"}), f.child("b")}}));
+  f.book.starts["late"] = {"hang"};
+  const auto inner = ref<supervisor>{f.ask(which_child(f.tree, "slow"))->who};
+  const auto pending = f.begin(start_child(inner, f.child("late")));
+  f.settle();
+  const auto into = std::make_shared<tree_node>();
+  f.rt().spawn(
+      +[](self& me, pid root, std::shared_ptr<tree_node> seen) -> task<> {
+        *seen = co_await look_at_tree(me, root, {.patience = std::chrono::milliseconds{10}});
+      },
+      f.tree.id(), into);
+  f.pass(20ms);
+  EXPECT_NE(draw(*into).find("(no answer)"), std::string::npos) << draw(*into);
+  EXPECT_NE(draw(*into).find("└─ b"), std::string::npos);
+}
+
+TEST(tree, of_many_children_some_are_drawn_and_the_rest_is_counted) {
+  family f;
+  supervisor_spec many;
+  for (int i = 0; i < 8; ++i) many.children.push_back(f.child("w" + std::to_string(i)));
+  ASSERT_TRUE(f.start(many));
+  const tree_options few{.most_children = 3};
+  EXPECT_NE(draw(look(f, few), few).find("└─ and 5 more\n"), std::string::npos);
+}
+
+TEST(tree, of_a_supervisor_that_has_ended_says_so) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {f.child("a")}}));
+  f.stop();
+  EXPECT_EQ(draw(look(f)), "root  supervisor  down  (no answer)\n");
+}
+
+}  // namespace
