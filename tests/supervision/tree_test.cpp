@@ -57,7 +57,8 @@ TEST(tree, a_busy_supervisor_does_not_hold_up_the_picture) {
   const auto into = std::make_shared<tree_node>();
   f.rt().spawn(
       +[](self& me, pid root, std::shared_ptr<tree_node> seen) -> task<> {
-        *seen = co_await look_at_tree(me, root, {.patience = std::chrono::milliseconds{10}});
+        const tree_options hurried{.patience = std::chrono::milliseconds{10}};
+        *seen = co_await look_at_tree(me, root, hurried);
       },
       f.tree.id(), into);
   f.pass(20ms);
