@@ -1,0 +1,213 @@
+#pragma once
+/// A job for each element of a range, a few at a time, and their results one after the other.
+///
+///     auto pages = async_stream(me, urls, fetch, {.max_concurrency = 8, .timeout = 30s});
+///     for (;;) {
+///       const std::optional<result<std::string>> page = co_await pages.next();
+///       if (!page) break;
+///       ...
+///     }
+///
+/// Jobs are started while `next` is awaited, never more than `max_concurrency` at a time, and elements are taken from
+/// the range only then: it may be endless. Leaving early is fine: when the stream is destroyed, the jobs that still run
+/// are killed, and nothing of them is left in the mailbox.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <ranges>
+
+#include <coppice/behaviour/job.hpp>
+
+namespace coppice {
+
+/// What a stream does about a job that takes longer than it may.
+enum class on_timeout : std::uint8_t {
+  exit,  ///< the process that awaits the stream ends with an error
+  kill,  ///< the job is killed, and its result is the error `timeout`
+};
+
+struct stream_options {
+  /// Jobs that run at the same time. Default: as many as the runtime has workers.
+  std::size_t max_concurrency = 0;
+  /// Results come in the order of the range. Otherwise as they are done. Default: in order.
+  bool ordered = true;
+  /// For each job, from its start; `forever` without end. It is looked at while `next` is awaited: a job that is late,
+  /// but done by then, counts as done. Default: five seconds.
+  std::chrono::nanoseconds timeout = default_call_timeout;
+  /// Default: the process ends.
+  coppice::on_timeout on_timeout = coppice::on_timeout::exit;
+  /// Results that may wait for an earlier one or for the next `next`; then no more jobs are started. Default: 1024.
+  std::size_t buffer = 1024;
+};
+
+namespace detail {
+
+/// Throws `std::invalid_argument`.
+void check_stream(const stream_options& how);
+
+}  // namespace detail
+
+/// Thread safety: for the process that made it only.
+template <class Range, class F>
+class [[nodiscard]] job_stream {
+ public:
+  using element = std::ranges::range_value_t<Range>;
+  using value = detail::job_value<F, element>;
+
+  job_stream(self& me, detail::bond how, Range range, F f, stream_options options)
+      : me_{me}, bond_{how}, range_{std::move(range)}, f_{std::move(f)}, options_{options} {
+    detail::check_stream(options_);
+    if (options_.max_concurrency == 0) options_.max_concurrency = me.host().options().workers;
+  }
+  ~job_stream() {
+    for (const auto& [position, r] : running_) let_go(*r.state);
+    for (const auto& [position, r] : dying_) let_go(*r.state);
+  }
+  job_stream(const job_stream&) = delete;
+  job_stream& operator=(const job_stream&) = delete;
+
+  /// The next result; nothing when there is none left. A job that failed gives the error `exited`, with its reason: the
+  /// owner of a linked stream sees that only when it traps exits. Throws `std::logic_error` in another process, and
+  /// what the range or starting a job throws.
+  [[nodiscard]] task<std::optional<result<value>>> next() {
+    must_be_mine();
+    settle_missed();
+    for (;;) {
+      start_more();
+      if (auto ready = take_ready()) co_return ready;
+      if (running_.empty() && (dying_.empty() || used_up())) co_return std::nullopt;
+      const std::shared_ptr<detail::job_base> one = co_await detail::any_done(this, until_somebody_is_late());
+      if (one)
+        settle(*one);
+      else
+        look_for_late_ones();
+    }
+  }
+
+ private:
+  using outcome = result<value>;
+  struct running {
+    std::shared_ptr<detail::job_state<value>> state;
+    time_point due;
+  };
+
+  void must_be_mine() const {
+    if (detail::process_here() != me_.id())
+      throw std::logic_error{"a stream of jobs belongs to " + to_string(me_.id()) + ", which made it"};
+  }
+  [[nodiscard]] bool used_up() {
+    if (!at_) at_.emplace(std::ranges::begin(range_));
+    return *at_ == std::ranges::end(range_);
+  }
+  /// One that was killed counts until it has ended.
+  [[nodiscard]] bool has_room() const {
+    return running_.size() + dying_.size() < options_.max_concurrency && finished_.size() < options_.buffer;
+  }
+  void start_more() {
+    while (has_room() && !used_up()) {
+      auto state = detail::start_job(me_, bond_, f_, element(**at_));
+      state->position = started_++;
+      state->awaited_by = this;
+      running_.emplace(state->position, running{state, due_after(options_.timeout)});
+      ++*at_;
+    }
+  }
+  [[nodiscard]] std::optional<outcome> take_ready() {
+    std::optional<outcome> ready;
+    const auto first = finished_.begin();
+    if (first == finished_.end() || (options_.ordered && first->first != given_)) return ready;
+    ready.emplace(std::move(first->second));
+    finished_.erase(first);
+    ++given_;
+    return ready;
+  }
+  /// Signals that came while `next` was not awaited are gone.
+  void settle_missed() {
+    for (auto* those : {&running_, &dying_})
+      for (auto at = those->begin(); at != those->end();)
+        if (const auto one = (at++)->second.state; one->is_done()) settle(*one);
+  }
+  void settle(detail::job_base& one) {
+    one.awaited_by = nullptr;  // its signal, should it be on the way, is no news
+    if (dying_.erase(one.position) != 0) return;
+    const auto found = running_.find(one.position);
+    keep(one.position, std::move(*found->second.state->take()));
+    running_.erase(found);
+  }
+  /// In order by position; otherwise by when they were done.
+  void keep(std::uint64_t position, outcome what) {
+    finished_.emplace(options_.ordered ? position : done_++, std::move(what));
+  }
+
+  // -- those that take too long
+  [[nodiscard]] time_point due_after(std::chrono::nanoseconds time) const {
+    return time == forever ? time_point::max() : me_.host().time_after(time);
+  }
+  [[nodiscard]] std::chrono::nanoseconds until_somebody_is_late() const {
+    time_point first = running_.empty() ? time_point::max() : running_.begin()->second.due;  // all have the same time
+    for (const auto& [position, r] : dying_) first = std::min(first, r.due);
+    return first == time_point::max() ? forever : std::max(first - me_.now(), std::chrono::nanoseconds{0});
+  }
+  void look_for_late_ones() {
+    const time_point now = me_.now();
+    while (!running_.empty() && running_.begin()->second.due <= now) {
+      const auto late = running_.begin();
+      detail::job_state<value>& state = *late->second.state;
+      if (state.is_done()) {
+        settle(state);
+        continue;
+      }
+      const std::string what = "a job of a stream, " + to_string(state.who) + ", was not done in time";
+      if (options_.on_timeout == on_timeout::exit) throw exit_with{exit_reason::error(what)};
+      state.cut_link();
+      state.kill();
+      keep(late->first, outcome{std::unexpected{error{errc::timeout, what}}});
+      late->second.due = due_after(detail::stuck_after);
+      dying_.insert(running_.extract(late));
+    }
+    for (auto& [position, r] : dying_) {
+      if (r.due > now || r.state->is_done()) continue;
+      me_.host().abandon(r.state->who);
+      r.due = due_after(detail::stuck_after);
+    }
+  }
+  void let_go(detail::job_state<value>& state) {
+    state.awaited_by = nullptr;
+    state.cut_link();
+    if (!state.is_done()) state.kill();
+  }
+
+  self& me_;
+  detail::bond bond_;
+  Range range_;
+  F f_;
+  stream_options options_;
+  std::optional<std::ranges::iterator_t<Range>> at_;
+  std::map<std::uint64_t, running> running_;  // by when they were started
+  std::map<std::uint64_t, running> dying_;
+  std::map<std::uint64_t, outcome> finished_;
+  std::uint64_t started_ = 0;
+  std::uint64_t given_ = 0;
+  std::uint64_t done_ = 0;
+};
+
+/// What can be streamed over a range: `task<T> f(self&, element)` or `T f(element)`.
+template <class Range, class F>
+concept streamable = std::ranges::input_range<Range> && std::copy_constructible<F> &&
+                     detail::job_function<F, std::ranges::range_value_t<Range>>;
+
+/// A stream of linked jobs: one that fails takes `me` with it, unless it traps exits. An lvalue range is referred to,
+/// an rvalue is kept. Throws `std::invalid_argument` for options that make no sense.
+template <std::ranges::viewable_range R, class F>
+  requires streamable<std::views::all_t<R>, F>
+job_stream<std::views::all_t<R>, F> async_stream(self& me, R&& range, F f, stream_options options = {}) {
+  return {me, detail::bond::link, std::views::all(std::forward<R>(range)), std::move(f), options};
+}
+/// The same without links: a failure is just a result.
+template <std::ranges::viewable_range R, class F>
+  requires streamable<std::views::all_t<R>, F>
+job_stream<std::views::all_t<R>, F> async_stream_nolink(self& me, R&& range, F f, stream_options options = {}) {
+  return {me, detail::bond::none, std::views::all(std::forward<R>(range)), std::move(f), options};
+}
+
+}  // namespace coppice

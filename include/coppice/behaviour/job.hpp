@@ -1,0 +1,195 @@
+#pragma once
+/// Jobs: a computation in a process of its own, whose result is awaited.
+///
+///     auto total = async(me, sum_of, numbers);       // starts at once: int sum_of(std::vector<int>)
+///     auto page = async(me, fetch, url);             // or something that waits: task<std::string> fetch(self&,
+///     std::string) const result<int> sum = co_await total.await(); const result<std::string> text = co_await
+///     page.await(30s);
+///
+/// `async` links the job to its owner: when the job fails, so does the owner (unless it traps exits), and when the
+/// owner fails, so does the job. An owner that ends normally leaves its jobs alone. With `async_nolink` a failure is
+/// just the result.
+///
+/// Nothing of a job ever comes as a message, whether it is early, late or fails; what a trapping owner hears of a job
+/// from `await` and its like, it does not get as `exited` once more.
+///
+/// As a child of a supervisor a job is not restarted unless you say so (restart `temporary`).
+#include <coppice/behaviour/detail/job_state.hpp>
+
+namespace coppice {
+
+template <class T>
+class job;
+
+namespace detail {
+
+template <class F, class... Args>
+struct job_kind;  // what the body gives, and how it is called
+template <class Task>
+struct task_value;
+template <class T>
+struct task_value<task<T>> {
+  using type = T;
+};
+
+template <class F, class... Args>
+concept waiting_job = body_function<F, Args...>;
+template <class F, class... Args>
+concept plain_job = !waiting_job<F, Args...> && std::is_invocable_v<F, std::decay_t<Args>...> &&
+                    !is_task<std::invoke_result_t<F, std::decay_t<Args>...>>;
+/// What can be a job: `task<T> f(self&, args...)` or `T f(args...)`, called with copies of the arguments.
+template <class F, class... Args>
+concept job_function = waiting_job<F, Args...> || plain_job<F, Args...>;
+
+template <class F, class... Args>
+  requires waiting_job<F, Args...>
+struct job_kind<F, Args...> {
+  static_assert(!std::is_class_v<F> || std::is_empty_v<F>,
+                "a job that waits must not capture anything: pass it as an argument, by value");
+  static_assert(body_takes_values<F>(),
+                "a job that waits must take its arguments by value: a reference would dangle at its first co_await");
+  using value = typename task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>::type;
+};
+template <class F, class... Args>
+  requires plain_job<F, Args...>
+struct job_kind<F, Args...> {
+  using value = std::decay_t<std::invoke_result_t<F, std::decay_t<Args>...>>;
+};
+template <class F, class... Args>
+using job_value = typename job_kind<F, Args...>::value;
+
+/// The process of a job.
+template <class T, class F, class... Args>
+task<> run_job(self& me, std::shared_ptr<job_state<T>> state, F f, Args... args) {
+  if (const kernel_section mine{me.process(), me.id().serial()}) me.host().defer(me.process(), state);
+  if constexpr (waiting_job<F, Args...>) {
+    task<T> work = f(me, std::move(args)...);
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(work);
+      state->succeed(me.host());
+    } else {
+      T value = co_await std::move(work);
+      state->succeed(me.host(), std::move(value));
+    }
+  } else if constexpr (std::is_void_v<T>) {
+    std::invoke(std::move(f), std::move(args)...);
+    state->succeed(me.host());
+  } else {
+    state->succeed(me.host(), std::invoke(std::move(f), std::move(args)...));
+  }
+  co_return;
+}
+
+enum class bond : bool { none, link };
+
+template <class F, class... Args>
+[[nodiscard]] auto start_job(self& me, bond how, F f, Args&&... args) {
+  using T = job_value<F, Args...>;
+  auto state = std::make_shared<job_state<T>>();
+  state->caller = me.id();
+  state->linked = how == bond::link;
+  constexpr auto body = &run_job<T, F, std::decay_t<Args>...>;
+  state->who = how == bond::link ? me.spawn_link(body, state, std::move(f), std::forward<Args>(args)...)
+                                 : me.spawn(body, state, std::move(f), std::forward<Args>(args)...);
+  return state;
+}
+
+template <class T>
+task<std::optional<result<T>>> yield_job(std::shared_ptr<job_state<T>> state, std::chrono::nanoseconds timeout) {
+  state->must_be_mine();
+  if (!state->taken) co_await until_done(state, timeout);
+  co_return state->take();
+}
+template <class T>
+task<result<T>> await_job(std::shared_ptr<job_state<T>> state, std::chrono::nanoseconds timeout) {
+  std::optional<result<T>> got = co_await yield_job(state, timeout);
+  if (!got) co_return fail(errc::timeout, "the job " + to_string(state->who) + " is not done yet");
+  co_return std::move(*got);
+}
+template <class T>
+task<std::optional<result<T>>> shut_down_job(std::shared_ptr<job_state<T>> state, exit_reason how,
+                                             std::chrono::nanoseconds timeout) {
+  state->must_be_mine();
+  bool as_told = false;
+  if (!state->taken && !state->is_done()) as_told = co_await end_job(state, std::move(how), timeout);
+  std::optional<result<T>> got = state->take();
+  if (as_told) got.reset();
+  co_return got;
+}
+
+}  // namespace detail
+
+/// A job that was started, or its result. Belongs to the process that started it, which alone may use it; the functions
+/// that wait throw `std::logic_error` elsewhere. Destroying it drops the result; the job goes on, linked as it was.
+template <class T>
+class [[nodiscard]] job {
+ public:
+  /// For the library.
+  explicit job(std::shared_ptr<detail::job_state<T>> state) noexcept : state_{std::move(state)} {}
+
+  /// Its process; nobody for one that is `completed`.
+  [[nodiscard]] pid id() const noexcept { return state_->who; }
+
+  /// `const result<T> r = co_await j.await(1s);` The result; or `exited` with the reason when the job ended without
+  /// one, `timeout` when it is not done in time, `noproc` when its result was taken before. After a timeout the job
+  /// goes on, and may be awaited again or shut down.
+  [[nodiscard]] task<result<T>> await(std::chrono::nanoseconds timeout = default_call_timeout) {
+    return detail::await_job<T>(state_, timeout);
+  }
+  /// As `await`, with nothing instead of an error when it is not done in time.
+  [[nodiscard]] task<std::optional<result<T>>> yield(std::chrono::nanoseconds timeout = default_call_timeout) {
+    return detail::yield_job<T>(state_, timeout);
+  }
+  /// Unlinks the job, asks it to end with `shutdown`, kills it when it does not in time, and waits until it has ended.
+  /// Gives its result if there was one in spite of all; nothing when it ended as it was asked to; otherwise what it
+  /// ended with (`killed` when the time was over). One that does not even end when killed is given up (`abandoned`).
+  [[nodiscard]] task<std::optional<result<T>>> shutdown(std::chrono::nanoseconds timeout = default_call_timeout) {
+    return detail::shut_down_job<T>(state_, exit_reason::shutdown(), timeout);
+  }
+  /// As `shutdown`, without asking: nothing when the kill has ended it.
+  [[nodiscard]] task<std::optional<result<T>>> kill() {
+    return detail::shut_down_job<T>(state_, exit_reason::kill(), std::chrono::nanoseconds{0});
+  }
+  /// The result if it is there. Otherwise nothing, and the job goes on for itself: its link is cut, and what comes of
+  /// it is dropped.
+  std::optional<result<T>> ignore() {
+    state_->must_be_mine();
+    auto got = state_->take();
+    state_->taken = true;
+    state_->cut_link();
+    return got;
+  }
+
+  /// For the library.
+  [[nodiscard]] const std::shared_ptr<detail::job_state<T>>& state() const noexcept { return state_; }
+
+ private:
+  std::shared_ptr<detail::job_state<T>> state_;
+};
+
+/// Starts `task<T> f(self&, args...)` or `T f(args...)` in a new process linked to `me`. Arguments are copied.
+/// Throws `std::bad_alloc`, `spawn_failed`.
+template <class F, class... Args>
+  requires detail::job_function<F, Args...>
+job<detail::job_value<F, Args...>> async(self& me, F f, Args&&... args) {
+  using handle = job<detail::job_value<F, Args...>>;
+  return handle{detail::start_job(me, detail::bond::link, std::move(f), std::forward<Args>(args)...)};
+}
+/// The same without the link: neither takes the other with it.
+template <class F, class... Args>
+  requires detail::job_function<F, Args...>
+job<detail::job_value<F, Args...>> async_nolink(self& me, F f, Args&&... args) {
+  using handle = job<detail::job_value<F, Args...>>;
+  return handle{detail::start_job(me, detail::bond::none, std::move(f), std::forward<Args>(args)...)};
+}
+/// A job that is done already and never had a process: where some results are known and others have to be worked out.
+template <class T>
+job<std::decay_t<T>> completed(self& me, T&& value) {
+  auto state = std::make_shared<detail::job_state<std::decay_t<T>>>();
+  state->caller = me.id();
+  state->outcome.emplace(std::in_place, std::forward<T>(value));
+  state->finished_at_once();
+  return job<std::decay_t<T>>{std::move(state)};
+}
+
+}  // namespace coppice

@@ -1,0 +1,73 @@
+#include <stdexcept>
+
+#include <coppice/behaviour/async_stream.hpp>
+
+namespace coppice::detail {
+
+void job_base::finish(kernel& k) {
+  auto* news = make_letter<job_done>(plain<job_done>, shared_from_this());
+  done_.store(true, std::memory_order_release);
+  k.send(caller, signal::reply, news);
+}
+
+void job_base::must_be_mine() const {
+  const pid here = process_here();
+  if (here != caller)
+    throw std::logic_error{"the job " + to_string(who) + " belongs to " + to_string(caller) +
+                           ", and only that process may wait for it; this is " + to_string(here)};
+}
+
+void job_base::cut_link() {
+  if (!std::exchange(linked, false)) return;
+  turn* t = turn_here();
+  if (t == nullptr) return;
+  const kernel_section mine{*t->p, caller.serial()};
+  if (!mine) return;  // the owner is ending, and tells its links so
+  t->k->unlink(*t->p, who);
+  // What an owner that traps exits was told of it already, it hears from the result.
+  if (t->p->process->type != &coroutine::type_of) return;
+  const auto from_it = [](const envelope& e, std::uint64_t it) {
+    const auto& x = static_cast<const letter<exited>&>(e).body;
+    return x.linked && x.from.index() == it >> 32U && x.from.serial() == static_cast<std::uint32_t>(it);
+  };
+  static_cast<coroutine*>(t->p->process)
+      ->flush_saved(plain<exited>, from_it, std::uint64_t{who.index()} << 32U | who.serial());
+}
+
+void job_base::kill() const {
+  if (turn* t = turn_here()) t->k->send_exit(who, {caller, exit_reason::kill(), false});
+}
+
+task<> until_done(std::shared_ptr<job_base> job, std::chrono::nanoseconds timeout) {
+  if (job->is_done()) co_return;
+  job->awaited_by = job.get();
+  const auto got = co_await any_done(job.get(), timeout);
+  job->awaited_by = nullptr;
+}
+
+task<bool> end_job(std::shared_ptr<job_base> job, exit_reason how, std::chrono::nanoseconds timeout) {
+  kernel& k = kernel_here();
+  job->cut_link();
+  const bool brutal = how.what() == exit_reason::kind::kill;
+  if (!brutal) {
+    k.send_exit(job->who, {job->caller, how, false});
+    co_await until_done(job, timeout);
+  }
+  const bool in_time = job->is_done();
+  if (!in_time) job->kill();
+  while (!job->is_done()) {
+    co_await until_done(job, stuck_after);
+    if (job->is_done() || !k.abandon(job->who)) continue;
+    k.log(log_level::warning, "a job was killed and does not end; it was given up", {{"pid", to_string(job->who)}});
+  }
+  if (!job->ended_with) co_return false;
+  const exit_reason expected = brutal ? exit_reason::killed() : how;
+  co_return (brutal || in_time) && *job->ended_with == expected;
+}
+
+void check_stream(const stream_options& how) {
+  if (how.timeout.count() <= 0) throw std::invalid_argument{"stream_options::timeout must be more than nothing"};
+  if (how.buffer == 0) throw std::invalid_argument{"stream_options::buffer must be at least 1"};
+}
+
+}  // namespace coppice::detail
