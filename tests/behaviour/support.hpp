@@ -38,7 +38,7 @@ inline task<int> mail_left(self& me) {
   }
 }
 
-/// The reason `who` ends with; it must be alive.
+/// Waits until `who` has ended, and gives the reason: `noproc` when it had ended before.
 inline task<exit_reason> end_of(self& me, pid who) {
   const monitor_ref ref = me.monitor(who);
   for (;;) {

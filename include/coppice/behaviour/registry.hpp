@@ -1,0 +1,320 @@
+#pragma once
+/// A registry: who does what, by keys of your own type, with a value for each entry.
+///
+///     using players = registry<std::string, int>;      // a key belongs to one process at a time
+///     const players all = players::start_link(me);     // a value: copies, sent anywhere, mean the same registry
+///     ...
+///     const result<void> mine = all.register_as(me, "anna", 1500);
+///     me.send(all.via("anna"), challenge{});            // wherever a pid is wanted
+///
+/// Entries belong to the process that made them and are gone when it ends. A keeper, a process, sees to that: who
+/// registers is linked to it, so that nobody goes on believing in an entry that was lost with the keeper. Looking
+/// things up does not involve the keeper; see registry_table.hpp.
+///
+/// A registry may exist before its keeper does, for a supervisor to start (and restart) it:
+/// `child<players::keeper>(all)`. While there is none, nothing can be registered and nothing is found.
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include <coppice/behaviour/detail/registry_table.hpp>
+#include <coppice/runtime/no_such_process.hpp>
+
+namespace coppice {
+
+enum class keys : std::uint8_t {
+  unique,     ///< a key belongs to one process at a time
+  duplicate,  ///< any number of entries for a key, also of one process
+};
+
+/// For registries that need no values.
+struct no_value {
+  friend bool operator==(no_value, no_value) = default;
+};
+
+/// `Key` needs `std::hash` and `==`; keys and values are copied, and values shared by copy with whoever looks.
+/// Thread safety: any thread; the functions that take `self&` are for that process.
+template <class Key = std::string, class Value = no_value, keys Kind = keys::unique>
+class registry {
+  using table = detail::registry_table<Key, Value>;
+  static constexpr bool unique = Kind == keys::unique;
+
+ public:
+  using entry = typename table::entry;  ///< `who`, `value`
+  using row = typename table::row;      ///< `key`, `who`, `value`
+  class keeper;
+  class via_key;
+  class lock_guard;
+
+  /// To listeners. What ends with its process is not told: monitor it.
+  struct registered {
+    registry in;
+    Key key;
+    pid who;
+    Value value;
+  };
+  struct unregistered {
+    registry in;
+    Key key;
+    pid who;
+  };
+
+  /// A new registry, without a keeper.
+  registry() : table_{std::make_shared<table>()} {}
+  /// A new one with its keeper.
+  [[nodiscard]] static registry start_link(self& me) {
+    const registry made;
+    made.table_->attach(me.host(), me.spawn_link<keeper>(made).id(), me.id());
+    return made;
+  }
+  [[nodiscard]] static registry start(runtime& rt) {
+    const registry made;
+    made.table_->attach(rt.host(), rt.spawn<keeper>(made).id(), pid{});
+    return made;
+  }
+  /// The process that keeps it; nobody when there is none.
+  [[nodiscard]] pid kept_by() const { return table_->kept_by().keeper; }
+  friend bool operator==(const registry&, const registry&) = default;
+
+  // -- for the process that registers
+
+  /// `name_taken` when a live process has the unique key (also `me` itself), `noproc` without a keeper, `invalid` in
+  /// another runtime than the keeper's.
+  result<void> register_as(self& me, Key key, Value value = {}) const {
+    const auto done = table_->add(me.host(), me.id(), key, value, unique);
+    if (done.what == table::added::taken)
+      return fail(errc::name_taken, "registered by " + to_string(done.who) + " already");
+    if (done.what == table::added::unkept) return not_kept();
+    if (!link_to(me, done.who)) {
+      table_->forget(me.id());
+      return not_kept();
+    }
+    tell(me, [&] { return registered{*this, key, me.id(), value}; });
+    return {};
+  }
+  /// Own entries only; nothing when there is none. How many there were.
+  std::size_t unregister(self& me, const Key& key) const {
+    return unregister_if(me, key, [](const Value&) { return true; });
+  }
+  /// Those own entries whose value `unwanted(value)` holds for.
+  template <class Unwanted>
+  std::size_t unregister_if(self& me, const Key& key, Unwanted unwanted) const {
+    std::vector<Value> mine;
+    for (entry& e : table_->find(key))
+      if (e.who == me.id()) mine.push_back(std::move(e.value));
+    std::vector<bool> which;
+    for (const Value& v : mine) which.push_back(unwanted(v));
+    // Only this process changes its entries, so they stand where they stood.
+    std::size_t at = 0;
+    const auto done = table_->remove(me.id(), key, [&](const entry&) { return at < which.size() && which[at++]; });
+    if (done.count != 0) tell(me, [&] { return unregistered{*this, key, me.id()}; });
+    if (const auto now = table_->kept_by(); done.last && now.parent != me.id()) me.unlink(now.keeper);
+    return done.count;
+  }
+  struct updated {
+    Value now;
+    Value before;
+  };
+  /// Replaces the value of an own entry by `change(value)`; nothing when there is no such entry.
+  template <class Change>
+    requires unique
+  std::optional<updated> update_value(self& me, const Key& key, Change change) const {
+    auto found = table_->find(key);
+    if (found.empty() || found.front().who != me.id()) return {};
+    Value before = std::move(found.front().value);
+    Value now = change(std::as_const(before));
+    if (!table_->replace(me.id(), key, now)) return {};
+    return updated{std::move(now), std::move(before)};
+  }
+
+  // -- for everybody
+
+  /// Who has the key, or nobody.
+  [[nodiscard]] pid where(const Key& key) const
+    requires unique
+  {
+    return table_->first(key);
+  }
+  /// The same as a value that is looked up each time it is used as a pid: it finds a successor, too.
+  [[nodiscard]] via_key via(Key key) const
+    requires unique
+  {
+    return via_key{*this, std::move(key)};
+  }
+  [[nodiscard]] std::vector<entry> lookup(const Key& key) const { return table_->find(key); }
+  [[nodiscard]] std::vector<Key> keys_of(pid who) const { return table_->keys_of(who); }
+  /// Of one process under one key.
+  [[nodiscard]] std::vector<Value> values(const Key& key, pid who) const {
+    std::vector<Value> found;
+    for (entry& e : table_->find(key))
+      if (e.who == who) found.push_back(std::move(e.value));
+    return found;
+  }
+  [[nodiscard]] std::size_t count() const { return table_->size(); }
+  [[nodiscard]] std::size_t count(const Key& key) const { return table_->find(key).size(); }
+  /// All entries that `wanted(row)` holds for. Costs a copy of the whole registry.
+  template <class Wanted>
+  [[nodiscard]] std::vector<row> select(Wanted wanted) const {
+    auto all = table_->rows();
+    std::erase_if(all, [&](const row& r) { return !wanted(r); });
+    return all;
+  }
+  /// Calls `f(entries)` with all entries of the key, here and now; not at all when there are none.
+  template <class F>
+  void dispatch(const Key& key, F f) const {
+    const std::vector<entry> all = table_->find(key);
+    if (!all.empty()) f(all);
+  }
+  /// `registered` and `unregistered` come as messages from now on.
+  void add_listener(pid who) const { table_->add_listener(who); }
+  void remove_listener(pid who) const { table_->remove_listener(who); }
+
+  /// One process at a time for each key, first come, first served: `auto held = co_await names.lock("x");`. The lock is
+  /// held until the guard is gone or its process has ended. It has nothing to do with entries. `noproc`, `exited`
+  /// without a keeper; `timeout`.
+  [[nodiscard]] task<result<lock_guard>> lock(Key key, std::chrono::nanoseconds timeout = forever) const {
+    return acquire_lock(ref<keeper>{kept_by()}, std::move(key), table_->new_ticket(), timeout);
+  }
+
+ private:
+  friend class keeper;
+  static task<result<lock_guard>> acquire_lock(ref<keeper> from, Key key, std::uint64_t ticket,
+                                               std::chrono::nanoseconds timeout) {
+    const result<void> got = co_await from.template call<typename keeper::acquire>(key, ticket).within(timeout);
+    if (!got && got.error().code() != errc::timeout) co_return std::unexpected{got.error()};
+    lock_guard held{from, key, ticket};  // also when the time is over: it may have been granted since, or will be
+    if (!got) co_return std::unexpected{got.error()};
+    co_return std::move(held);
+  }
+  [[nodiscard]] std::unexpected<error> not_kept() const {
+    if (kept_by()) return fail(errc::invalid, "the registry belongs to another runtime, or its keeper has just ended");
+    return fail(errc::noproc, "the registry has no keeper: start one, registry::keeper");
+  }
+  /// False: the keeper is gone, and the entry with it.
+  static bool link_to(self& me, pid keeper) {
+    if (!me.alive(keeper)) return false;
+    try {
+      me.link(keeper);
+    } catch (const no_such_process&) {
+      return false;
+    }
+    return true;
+  }
+  template <class Make>
+  void tell(self& me, Make message) const {
+    for (const pid who : table_->listeners(me.host())) me.send(who, message());
+  }
+
+  std::shared_ptr<table> table_;
+};
+
+/// Converts to the pid that has the key at that moment; to nobody when there is none.
+template <class Key, class Value, keys Kind>
+class registry<Key, Value, Kind>::via_key {
+ public:
+  via_key(registry in, Key key) : in_{std::move(in)}, key_{std::move(key)} {}
+  operator pid() const { return in_.where(key_); }  // NOLINT(google-explicit-constructor): that is its purpose
+
+ private:
+  registry in_;
+  Key key_;
+};
+
+/// The process that forgets entries of those that have ended, and grants locks.
+template <class Key, class Value, keys Kind>
+class registry<Key, Value, Kind>::keeper {
+ public:
+  struct acquire {
+    using reply = void;
+    Key key;
+    std::uint64_t ticket;
+  };
+  struct release {
+    Key key;
+    std::uint64_t ticket;
+  };
+
+  /// Fails when the registry has another keeper.
+  keeper(self& me, registry what) : table_{std::move(what.table_)}, me_{me.id()} {
+    me.trap_exits();
+    table_->attach(me.host(), me_, me.parent());
+  }
+  keeper(const keeper&) = delete;
+  keeper& operator=(const keeper&) = delete;
+  ~keeper() { table_->detach(me_); }
+
+  void handle(const exited& x, self& me) {
+    if (!x.linked || x.from == me.parent())
+      me.stop(x.reason);
+    else
+      table_->forget(x.from);
+  }
+  void handle(acquire m, reply_to<void> to, self& me) {
+    auto& line = locks_[m.key];
+    const monitor_ref watched = me.monitor(to.caller());
+    watched_.emplace(watched, std::pair{m.key, m.ticket});
+    line.push_back({m.ticket, watched, std::move(to)});
+    if (line.size() == 1) line.front().to.reply();
+  }
+  void handle(const release& m, self& me) { leave(m.key, m.ticket, me); }
+  void handle(const down& d, self& me) {
+    const auto found = watched_.find(d.ref);
+    if (found == watched_.end()) return;
+    const auto [key, ticket] = found->second;
+    leave(key, ticket, me);
+  }
+
+ private:
+  struct place {
+    std::uint64_t ticket;
+    monitor_ref watched;
+    reply_to<void> to;
+  };
+  void leave(const Key& key, std::uint64_t ticket, self& me) {
+    const auto found = locks_.find(key);
+    if (found == locks_.end()) return;
+    auto& line = found->second;
+    const auto at = std::ranges::find(line, ticket, &place::ticket);
+    if (at == line.end()) return;
+    const bool had_it = at == line.begin();
+    me.demonitor(at->watched);
+    watched_.erase(at->watched);
+    line.erase(at);
+    if (line.empty())
+      locks_.erase(found);
+    else if (had_it)
+      line.front().to.reply();
+  }
+
+  std::shared_ptr<table> table_;
+  pid me_;
+  std::unordered_map<Key, std::deque<place>> locks_;  // who has it first, then who waits
+  std::map<monitor_ref, std::pair<Key, std::uint64_t>> watched_;
+};
+
+/// Holds a lock while it lives.
+template <class Key, class Value, keys Kind>
+class [[nodiscard]] registry<Key, Value, Kind>::lock_guard {
+ public:
+  lock_guard(ref<keeper> from, Key key, std::uint64_t ticket) : from_{from}, key_{std::move(key)}, ticket_{ticket} {}
+  lock_guard(lock_guard&& other) noexcept
+      : from_{other.from_}, key_{std::move(other.key_)}, ticket_{std::exchange(other.ticket_, 0)} {}
+  lock_guard& operator=(lock_guard&& other) noexcept {
+    std::swap(from_, other.from_);
+    std::swap(key_, other.key_);
+    std::swap(ticket_, other.ticket_);
+    return *this;
+  }
+  /// Where no process runs, its end has released the lock.
+  ~lock_guard() {
+    if (ticket_ != 0 && detail::turn_here() != nullptr)
+      from_.template cast<typename keeper::release>(std::move(key_), ticket_);
+  }
+
+ private:
+  ref<keeper> from_;
+  Key key_;
+  std::uint64_t ticket_;  // 0: moved away
+};
+
+}  // namespace coppice
