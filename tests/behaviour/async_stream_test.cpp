@@ -22,39 +22,41 @@ struct gauge {
   int started = 0;
   int ended = 0;
 };
+/// Jobs may end after the process that counts them.
+using shared_gauge = std::shared_ptr<gauge>;
 struct measured {
   pace p;
-  gauge* at;
+  shared_gauge at;
 };
 class counts {
  public:
-  explicit counts(gauge& g) : gauge_{g} {
-    gauge_.most = std::max(gauge_.most, ++gauge_.now);
-    ++gauge_.started;
+  explicit counts(shared_gauge g) : gauge_{std::move(g)} {
+    gauge_->most = std::max(gauge_->most, ++gauge_->now);
+    ++gauge_->started;
   }
   ~counts() {
-    --gauge_.now;
-    ++gauge_.ended;
+    --gauge_->now;
+    ++gauge_->ended;
   }
   counts(const counts&) = delete;
   counts& operator=(const counts&) = delete;
 
  private:
-  gauge& gauge_;
+  shared_gauge gauge_;
 };
 task<int> works(self& me, measured m) {
-  const counts here{*m.at};
+  const counts here{m.at};
   co_await me.sleep(m.p.takes);
   if (m.p.index < 0) throw std::runtime_error{"a negative index"};
   co_return m.p.index;
 }
-std::vector<measured> slowest_first(gauge* g, int n) {
+std::vector<measured> slowest_first(const shared_gauge& g, int n) {
   std::vector<measured> all;
   for (int i = 0; i < n; ++i)
     all.push_back({.p = {.index = i, .takes = std::chrono::milliseconds{100 * (n - i)}}, .at = g});
   return all;
 }
-std::vector<measured> with_failure_at(gauge* g, int n, int failing) {
+std::vector<measured> with_failure_at(const shared_gauge& g, int n, int failing) {
   auto all = slowest_first(g, n);
   all[static_cast<std::size_t>(failing)].p.index = -1;
   return all;
@@ -73,12 +75,12 @@ task<std::vector<int>> drain(Stream* s) {
 // ---- order and concurrency
 
 task<> streams(self& me, std::size_t at_a_time, bool ordered) {
-  gauge g;
-  const auto input = slowest_first(&g, 10);
+  const auto g = std::make_shared<gauge>();
+  const auto input = slowest_first(g, 10);
   auto s = async_stream(me, input, works, {.max_concurrency = at_a_time, .ordered = ordered});
   std::vector<int> got = co_await drain(&s);
-  EXPECT_EQ(g.most, static_cast<int>(std::min<std::size_t>(at_a_time, 10)));
-  EXPECT_EQ(g.now, 0);
+  EXPECT_EQ(g->most, static_cast<int>(std::min<std::size_t>(at_a_time, 10)));
+  EXPECT_EQ(g->now, 0);
   if (!ordered && at_a_time >= 10) {
     EXPECT_EQ(got.front(), 9) << "the quickest";
   }
@@ -117,29 +119,29 @@ task<> streams_nothing(self& me) {
 TEST(async_stream, over_nothing_is_over) { EXPECT_EQ(in_the_world(streams_nothing), exit_reason::normal()); }
 
 task<> is_slow_itself(self& me) {
-  gauge g;
-  const auto input = slowest_first(&g, 20);
+  const auto g = std::make_shared<gauge>();
+  const auto input = slowest_first(g, 20);
   auto s = async_stream(me, input, works, {.max_concurrency = 4});
   for (int i = 0; i < 20; ++i) {
     const auto r = co_await s.next();
     EXPECT_EQ(r, result<int>{i});
     co_await me.sleep(10s);  // the jobs are done meanwhile, and their signals are gone
   }
-  EXPECT_EQ(g.most, 4);
+  EXPECT_EQ(g->most, 4);
 }
 TEST(async_stream, waits_for_a_consumer_that_is_slow) {
   EXPECT_EQ(in_the_world(is_slow_itself), exit_reason::normal());
 }
 
 task<> keeps_few(self& me) {
-  gauge g;
-  std::vector<measured> input = slowest_first(&g, 100);
+  const auto g = std::make_shared<gauge>();
+  std::vector<measured> input = slowest_first(g, 100);
   input[0].p.takes = 4s;  // nobody behind it can be given
   for (std::size_t i = 1; i < 100; ++i) input[i].p.takes = 1ms;
   auto s = async_stream(me, input, works, {.max_concurrency = 2, .buffer = 10});
   const auto first = co_await s.next();
   EXPECT_EQ(first, result<int>{0});
-  EXPECT_EQ(g.started, 11) << "the slow one, and as many as may wait behind it";
+  EXPECT_EQ(g->started, 11) << "the slow one, and as many as may wait behind it";
   const std::vector<int> rest = co_await drain(&s);
   EXPECT_EQ(rest.size(), 99U);
 }
@@ -150,8 +152,8 @@ TEST(async_stream, starts_no_more_when_too_many_results_wait) {
 // ---- failures
 
 task<> streams_a_failure(self& me, pid boss) {
-  gauge g;
-  const auto input = with_failure_at(&g, 5, 2);
+  const auto g = std::make_shared<gauge>();
+  const auto input = with_failure_at(g, 5, 2);
   me.send(boss, me.id());
   auto s = async_stream(me, input, works, {.max_concurrency = 2});
   const std::vector<int> got = co_await drain(&s);
@@ -169,8 +171,8 @@ TEST(async_stream, a_job_that_fails_takes_a_consumer_with_it_that_does_not_trap_
 
 task<> traps_or_is_not_linked(self& me, bool linked) {
   if (linked) me.trap_exits();
-  gauge g;
-  const auto input = with_failure_at(&g, 5, 2);
+  const auto g = std::make_shared<gauge>();
+  const auto input = with_failure_at(g, 5, 2);
   std::vector<int> got;
   if (linked) {
     auto s = async_stream(me, input, works, {.max_concurrency = 2});
@@ -204,7 +206,7 @@ TEST(async_stream, names_the_reason_of_a_failure) { EXPECT_EQ(in_the_world(names
 
 // ---- time
 
-task<> is_too_slow(self& me, gauge* g, pid boss) {
+task<> is_too_slow(self& me, shared_gauge g, pid boss) {
   std::vector<measured> input{{.p = {.index = 1, .takes = 1h}, .at = g}};
   me.send(boss, me.id());
   auto s = async_stream(me, input, works, {.max_concurrency = 2, .timeout = 2s});
@@ -212,16 +214,16 @@ task<> is_too_slow(self& me, gauge* g, pid boss) {
   ADD_FAILURE() << "the consumer should have ended";
 }
 task<> sees_the_consumer_end_in_time(self& me) {
-  gauge g;
+  const auto g = std::make_shared<gauge>();
   const auto begin = me.now();
-  me.spawn_monitor(is_too_slow, &g, me.id());
+  me.spawn_monitor(is_too_slow, g, me.id());
   const down d = co_await me.receive<down>();
   EXPECT_EQ(d.reason.what(), exit_reason::kind::error);
   EXPECT_NE(d.reason.text().find("was not done in time"), std::string_view::npos) << d.reason;
   EXPECT_GE(me.now() - begin, 2s);
   EXPECT_LT(me.now() - begin, 3s);
   co_await me.sleep(1s);
-  EXPECT_EQ(g.now, 0) << "no job is left";
+  EXPECT_EQ(g->now, 0) << "no job is left";
 }
 TEST(async_stream, by_default_a_job_that_is_late_ends_the_consumer) {
   EXPECT_EQ(in_the_world(sees_the_consumer_end_in_time), exit_reason::normal());
@@ -229,8 +231,8 @@ TEST(async_stream, by_default_a_job_that_is_late_ends_the_consumer) {
 
 task<> kills_the_late(self& me, bool ordered) {
   me.trap_exits();
-  gauge g;
-  auto input = slowest_first(&g, 6);
+  const auto g = std::make_shared<gauge>();
+  auto input = slowest_first(g, 6);
   input[1].p.takes = 1h;
   input[2].p.takes = 1h;
   auto s = async_stream(me, input, works,
@@ -238,7 +240,7 @@ task<> kills_the_late(self& me, bool ordered) {
   std::vector<int> got = co_await drain(&s);
   if (!ordered) std::ranges::sort(got);
   EXPECT_EQ(got, ordered ? (std::vector{0, -1, -1, 3, 4, 5}) : (std::vector{-1, -1, 0, 3, 4, 5}));
-  EXPECT_EQ(g.most, 2);
+  EXPECT_EQ(g->most, 2);
   const int mail = co_await mail_left(me);
   EXPECT_EQ(mail, 0);
 }
@@ -263,7 +265,7 @@ TEST(async_stream, refuses_options_that_make_no_sense) {
 // ---- leaving early
 
 struct stay {};
-task<> leaves_early(self& me, gauge* g, bool linked) {
+task<> leaves_early(self& me, shared_gauge g, bool linked) {
   me.trap_exits();
   {
     auto input = slowest_first(g, 10);
@@ -283,21 +285,21 @@ task<> leaves_early(self& me, gauge* g, bool linked) {
 }
 TEST(async_stream, left_early_kills_its_jobs_and_leaves_no_messages_and_no_links) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    gauge g;
+    const auto g = std::make_shared<gauge>();
     sim::world w{seed};
     runtime& rt = w.add_node().rt();
-    const pid p = rt.spawn(leaves_early, &g, seed % 2 == 0);
+    const pid p = rt.spawn(leaves_early, g, seed % 2 == 0);
     w.run();
     const auto left = rt.info(p);
     EXPECT_EQ(left->mailbox, 0U);
     EXPECT_TRUE(left->links.empty());
-    EXPECT_EQ(g.now, 0);
-    EXPECT_GE(g.started, 4);
+    EXPECT_EQ(g->now, 0);
+    EXPECT_GE(g->started, 4);
     EXPECT_EQ(rt.snapshot().size(), 1U);
   }
 }
 
-task<> ends_in_the_middle(self& me, gauge* g, exit_reason why) {
+task<> ends_in_the_middle(self& me, shared_gauge g, exit_reason why) {
   const auto input = slowest_first(g, 10);
   auto s = async_stream_nolink(me, input, works, {.max_concurrency = 4});
   const auto first = co_await s.next();
@@ -306,13 +308,13 @@ task<> ends_in_the_middle(self& me, gauge* g, exit_reason why) {
 }
 TEST(async_stream, whose_consumer_ends_kills_its_jobs_whatever_the_reason) {
   for (const auto& why : {exit_reason::normal(), exit_reason::error("x")}) {
-    gauge g;
+    const auto g = std::make_shared<gauge>();
     sim::world w{3};
     runtime& rt = w.add_node().rt();
-    rt.spawn(ends_in_the_middle, &g, why);
+    rt.spawn(ends_in_the_middle, g, why);
     w.run();
-    EXPECT_EQ(g.now, 0);
-    EXPECT_LT(g.started, 10);
+    EXPECT_EQ(g->now, 0);
+    EXPECT_LT(g->started, 10);
     EXPECT_TRUE(rt.snapshot().empty());
   }
 }
