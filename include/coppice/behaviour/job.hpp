@@ -2,9 +2,10 @@
 /// Jobs: a computation in a process of its own, whose result is awaited.
 ///
 ///     auto total = async(me, sum_of, numbers);       // starts at once: int sum_of(std::vector<int>)
-///     auto page = async(me, fetch, url);             // or something that waits: task<std::string> fetch(self&,
-///     std::string) const result<int> sum = co_await total.await(); const result<std::string> text = co_await
-///     page.await(30s);
+///     auto page = async(me, fetch, url);             // or something that waits: task<std::string> fetch(self&, url)
+///
+///     const result<int> sum = co_await total.await();
+///     const result<std::string> text = co_await page.await(30s);
 ///
 /// `async` links the job to its owner: when the job fails, so does the owner (unless it traps exits), and when the
 /// owner fails, so does the job. An owner that ends normally leaves its jobs alone. With `async_nolink` a failure is
@@ -25,12 +26,6 @@ namespace detail {
 
 template <class F, class... Args>
 struct job_kind;  // what the body gives, and how it is called
-template <class Task>
-struct task_value;
-template <class T>
-struct task_value<task<T>> {
-  using type = T;
-};
 
 template <class F, class... Args>
 concept waiting_job = body_function<F, Args...>;
@@ -48,7 +43,7 @@ struct job_kind<F, Args...> {
                 "a job that waits must not capture anything: pass it as an argument, by value");
   static_assert(body_takes_values<F>(),
                 "a job that waits must take its arguments by value: a reference would dangle at its first co_await");
-  using value = typename task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>::type;
+  using value = task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
 };
 template <class F, class... Args>
   requires plain_job<F, Args...>
