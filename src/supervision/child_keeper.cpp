@@ -58,6 +58,10 @@ std::vector<exit_record> supervised::exits() const {
   return {history->begin(), history->end()};
 }
 
+error not_started(const std::string& id, error why) {
+  return error{errc::start_failed, "child '" + id + "' could not be started", std::move(why)};
+}
+
 // ---- what is remembered of it
 
 void child_keeper::record(self& me, supervised& c, pid who, const exit_reason& why, std::chrono::nanoseconds uptime,

@@ -18,9 +18,13 @@ task<result<pid>> dynamic_children::start_child(self& me, child_spec spec) {
   supervised& c = *made;
   all_.insert(c.number, std::move(made));
   std::optional<error> failed = co_await start_one(me, c);
+  if (failed) {
+    error whole = not_started(c.id, std::move(*failed));
+    forget(c);
+    co_return std::unexpected{std::move(whole)};
+  }
   const pid who = c.who;
-  if (failed || c.state != child_state::running) forget(c);
-  if (failed) co_return std::unexpected{std::move(*failed)};
+  if (c.state != child_state::running) forget(c);
   co_return who;
 }
 

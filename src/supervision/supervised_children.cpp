@@ -60,11 +60,10 @@ task<result<void>> supervised_children::start_all(self& me) {
     const std::string id = order_[i]->id;
     std::optional<error> failed = co_await start_or_forget(me, *order_[i]);
     if (!failed) continue;
-    const std::string what = "child '" + id + "' could not be started";
-    tell(me, log_level::error, supervisor_event::kind::start_failed, id, {}, {},
-         [&] { return what + ": " + failed->to_string(); });
+    error whole = not_started(id, std::move(*failed));
+    tell(me, log_level::error, supervisor_event::kind::start_failed, id, {}, {}, [&] { return whole.to_string(); });
     co_await stop_all(me);
-    co_return std::unexpected{error{errc::start_failed, what, std::move(*failed)}};
+    co_return std::unexpected{std::move(whole)};
   }
   co_return result<void>{};
 }

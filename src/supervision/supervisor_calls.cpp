@@ -16,8 +16,9 @@ task<result<pid>> supervised_children::start_child(self& me, child_spec spec) {
   const std::size_t place = c.place;
   std::optional<error> failed = co_await start_or_forget(me, c);
   if (failed) {
+    error whole = not_started(c.id, std::move(*failed));
     forget(c);
-    co_return std::unexpected{std::move(*failed)};
+    co_return std::unexpected{std::move(whole)};
   }
   const auto& still = order_[place];  // unless it was temporary and had nothing to do
   co_return still && still->number == number ? still->who : pid{};
@@ -48,7 +49,7 @@ task<result<pid>> supervised_children::restart_child(self& me, std::string id) {
   if (!known) co_return std::unexpected{known.error()};
   supervised& c = **known;
   std::optional<error> failed = co_await start_one(me, c);
-  if (failed) co_return std::unexpected{std::move(*failed)};
+  if (failed) co_return std::unexpected{not_started(c.id, std::move(*failed))};
   co_return c.who;
 }
 

@@ -54,6 +54,10 @@ struct supervised {
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
 };
 
+/// For whoever asked for the start. What the child said stays the cause: its `bad_combination`, say, is no fault of the
+/// spec it was started by (fact 94).
+[[nodiscard]] error not_started(const std::string& id, error why);
+
 class child_keeper : public death_watcher {
  public:
   child_keeper(restart_limit limit, std::optional<std::chrono::nanoseconds> abandon_after)
