@@ -1,141 +1,142 @@
-// A wood of a thousand processes that is cut down all the time and grows back. Watch it for ten seconds.
-//
-// Every "tree" counts what it is sent and crashes now and then; the "gardener" is linked to all of them and plants a
-// new one for each that falls; "visitors" call trees all the time. After a while one process falls into an endless
-// loop, and the others go on.
-#include <atomic>
-#include <chrono>
+// A shop whose parts fail, and grow back. Each act injects a fault, tells what the supervisors did about it and draws
+// the tree as it is then.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <vector>
 
-#include <coppice/coppice.hpp>
+#include "shop.hpp"
 
-using namespace std::chrono_literals;
+namespace {
+
+using namespace demo;
 using coppice::pid;
 using coppice::ref;
 using coppice::self;
 using coppice::task;
 
-namespace {
-
 struct settings {
   bool only_help = false;
-  int trees = 1000;
-  int visitors = 200;
-  int seconds = 10;
-  double crash_share = 0.0005;  // of visits
+  int seconds = 5;  // of the storm
 };
 
-std::atomic<std::uint64_t> visits{0};
-std::atomic<std::uint64_t> failed_visits{0};
-std::atomic<std::uint64_t> replanted{0};
-std::atomic<bool> demo_is_over{false};
+void say(const std::string& text) {
+  std::puts(text.c_str());
+  std::fflush(stdout);
+}
 
-class tree {
- public:
-  struct visit {
-    using reply = int;
-    bool storm = false;
-  };
-  int handle(visit v) {
-    if (v.storm) throw std::runtime_error{"struck by lightning"};
-    return ++rings_;
-  }
-
- private:
-  int rings_ = 0;
-};
-
-struct ask_for_tree {
-  using reply = ref<tree>;
-  std::uint64_t which;
-};
-
-// Plants the trees, is told when one falls, and plants another one in its place: supervision by hand.
-task<> gardener(self& me, int trees) {
-  me.trap_exits();
-  std::vector<ref<tree>> wood;
-  std::unordered_map<pid, std::size_t> place_of;
-  for (int i = 0; i < trees; ++i) {
-    wood.push_back(me.spawn_link<tree>());
-    place_of[wood.back().id()] = wood.size() - 1;
-  }
+/// What the supervisors do from now on, until nothing happens for a while.
+task<> narrate(self& me) {
   for (;;) {
-    auto mail = co_await me.receive<coppice::exited, coppice::request<ask_for_tree>>();
-    if (auto* question = std::get_if<coppice::request<ask_for_tree>>(&mail)) {
-      question->reply(wood[question->message.which % wood.size()]);
-      continue;
-    }
-    const pid fallen = std::get<coppice::exited>(mail).from;
-    const auto found = place_of.find(fallen);
-    if (found == place_of.end()) continue;
-    const std::size_t place = found->second;
-    place_of.erase(found);
-    wood[place] = me.spawn_link<tree>();
-    place_of[wood[place].id()] = place;
-    ++replanted;
+    const auto news = co_await me.receive<coppice::supervisor_event>(300ms);
+    const auto* event = std::get_if<coppice::supervisor_event>(&news);
+    if (event == nullptr) co_return;
+    say("      " + event->text);
   }
 }
 
-task<> visitor(self& me, pid gardener_pid, double crash_share) {
-  for (;;) {
-    const auto chosen = co_await coppice::call<ask_for_tree>(gardener_pid, me.random());
-    if (!chosen) co_return;
-    for (int i = 0; i < 50; ++i) {
-      const bool storm = static_cast<double>(me.random() % 1'000'000) < crash_share * 1'000'000;
-      const auto rings = co_await chosen->call<tree::visit>(storm);
-      if (rings) {
-        ++visits;
-      } else {
-        ++failed_visits;
-        break;  // the tree is gone: ask for another one
-      }
-    }
-    co_await me.sleep(1ms);
+task<> show(self& me, pid root) {
+  const coppice::tree_node tree = co_await coppice::look_at_tree(me, root);
+  say("\n" + coppice::draw(tree));
+}
+
+template <class Fault>
+task<> act(self& me, pid root, std::string title, std::string victim, Fault fault) {
+  say("--- " + title + "\n");
+  me.send(victim, fault);
+  co_await narrate(me);
+  co_await show(me, root);
+}
+
+task<> visit_sessions(self& me, pid root) {
+  const ref<coppice::dynamic_supervisor> sessions{me.where("sessions")};
+  say("--- Sessions come and go under a dynamic supervisor; one that fails is not missed.\n");
+  for (const char* who : {"alice", "bob", "carol"}) {
+    auto spec = coppice::child<part>().with({.id = who, .name = who, .restart = coppice::restart::temporary});
+    const auto started = co_await coppice::start_child(sessions, std::move(spec));
+    if (!started) say(started.error().to_string());
   }
+  me.send("bob", part::fail{});
+  co_await narrate(me);
+  co_await show(me, root);
 }
 
-// Native code that never comes back: the worst a process can do.
-task<> endless_loop(self& me) {
-  me.label("a process in an endless loop");
-  while (!demo_is_over.load(std::memory_order_relaxed)) {}
-  co_return;
-}
-
-task<> narrator(self& me, coppice::runtime* rt, settings s) {
+task<> abandon_a_child(self& me, pid root) {
+  const ref<coppice::supervisor> pages{me.where("pages")};
+  say("--- A part hangs in native code: it does not stop even when it is killed. It is given up, the others go on.\n");
   me.subscribe<coppice::process_stalled>();
-  std::uint64_t visits_before = 0;
-  std::uint64_t replanted_before = 0;
-  std::puts("second   processes    visits/s   failed   replanted/s   messages handled   stalls");
-  for (int second = 1; second <= s.seconds; ++second) {
-    auto woken = co_await me.receive<coppice::process_stalled>(1s);
-    if (auto* stall = std::get_if<coppice::process_stalled>(&woken)) {
-      std::printf("         '%s' (%s) holds a thread; a fresh one has taken over its queue\n", stall->label.c_str(),
-                  coppice::to_string(stall->who).c_str());
-      co_await me.sleep(400ms);
-    }
-    const auto counted = rt->counters();
-    const std::uint64_t visits_now = visits;
-    const std::uint64_t replanted_now = replanted;
-    std::printf("%6d %11llu %11llu %8llu %13llu %18llu %8llu\n", second,
-                static_cast<unsigned long long>(counted.spawned - counted.ended),
-                static_cast<unsigned long long>(visits_now - visits_before),
-                static_cast<unsigned long long>(failed_visits.load()),
-                static_cast<unsigned long long>(replanted_now - replanted_before),
-                static_cast<unsigned long long>(counted.handled), static_cast<unsigned long long>(counted.stalls));
-    std::fflush(stdout);
-    visits_before = visits_now;
-    replanted_before = replanted_now;
-    if (second == s.seconds / 2) {
-      std::puts("         now one process falls into an endless loop ...");
-      me.spawn(endless_loop);
-    }
+  me.send("account", part::hang{});
+  const coppice::process_stalled stuck = co_await me.receive<coppice::process_stalled>();
+  say("      '" + stuck.name + "' holds a thread; a fresh one has taken over its queue");
+  auto changed = coppice::child<part>().with({.id = "account", .name = "account", .shutdown = 100ms});
+  auto spec = coppice::supervisor_spec{.limit = {.restarts = 2, .within = 5s}, .abandon_after = 200ms};
+  spec.children = {std::move(changed)};
+  const auto upgraded = co_await coppice::upgrade(pages, std::move(spec));
+  const auto stopped = co_await coppice::terminate_child(pages, "account");
+  const auto again = co_await coppice::restart_child(pages, "account");
+  if (!upgraded || !stopped || !again) say("      that did not work");
+  co_await narrate(me);
+  co_await show(me, root);
+}
+
+/// Works with whatever has that name now; crashes it now and then.
+task<> customer(self& me, std::string name, std::atomic<std::uint64_t>* served) {
+  for (;;) {
+    const auto answer = co_await coppice::call<part::work>(me.where(name));
+    if (answer) served->fetch_add(1, std::memory_order_relaxed);
+    if (me.random() % 2000 == 0) me.send(name, part::fail{});
   }
+}
+
+task<> storm(self& me, coppice::runtime* rt, int seconds) {
+  say("--- A storm: customers use the storage as fast as they can, and it fails all the time.\n");
+  static std::atomic<std::uint64_t> served{0};
+  std::vector<pid> customers;
+  for (const char* name : {"database", "cache", "search"})
+    for (int i = 0; i < 20; ++i) customers.push_back(me.spawn(customer, std::string{name}, &served));
+  std::uint64_t before = 0;
+  std::uint64_t spawned = rt->counters().spawned;
+  for (int i = 1; i <= seconds; ++i) {
+    co_await me.sleep(1s);
+    const std::uint64_t now = served;
+    const std::uint64_t processes = rt->counters().spawned;
+    std::printf("      second %d: %llu requests served, %llu parts started again\n", i,
+                static_cast<unsigned long long>(now - before), static_cast<unsigned long long>(processes - spawned));
+    std::fflush(stdout);
+    before = now;
+    spawned = processes;
+  }
+  for (const pid who : customers) me.kill(who);
+}
+
+task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
+  me.trap_exits();  // the shop will close before the play is over
+  const auto started = co_await coppice::start_link<coppice::supervisor>(me, shop());
+  if (!started) co_return std::unexpected{started.error()};
+  const pid root = started->id();
+  say("A shop, and its supervisors:\n");
+  co_await show(me, root);
+  me.subscribe<coppice::supervisor_event>();
+  co_await act(me, root, "The cart fails. Its group must be in step: one_for_all restarts all three.", "cart",
+               part::fail{});
+  co_await act(me, root, "The cache fails. The search, started after it, goes with it: rest_for_one.", "cache",
+               part::fail{});
+  co_await act(me, root, "The home page fails. Nobody else cares: one_for_one.", "home", part::fail{});
+  co_await visit_sessions(me, root);
+  mailer::refusals = 3;
+  co_await act(me, root, "The mail server is down. The mailer is tried again, later each time; nobody waits for it.",
+               "mailer", mailer::fail{});
+  co_await abandon_a_child(me, root);
+  me.send("home", part::fail{});
+  co_await act(me, root, "The pages fail too often: their supervisor gives up, and is itself restarted.", "account",
+               part::fail{});
+  me.unsubscribe<coppice::supervisor_event>();
+  co_await storm(me, rt, s.seconds);
+  co_await show(me, root);
+  say("--- And an ordered stop: the last that was started is the first to go.\n");
+  me.subscribe<coppice::supervisor_event>();
+  const auto stopped = co_await coppice::stop(me, root, coppice::exit_reason::shutdown());
+  co_await narrate(me);
+  co_return stopped;
 }
 
 /// Nothing, and a line on stderr: they make no sense.
@@ -143,22 +144,18 @@ std::optional<settings> read_arguments(int argc, char** argv) {
   settings s;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    const bool has_value = i + 1 < argc;
-    if (word == "--seconds" && has_value) {
+    if (word == "--seconds" && i + 1 < argc) {
       s.seconds = std::atoi(argv[++i]);
-    } else if (word == "--trees" && has_value) {
-      s.trees = std::atoi(argv[++i]);
     } else if (word == "--help") {
-      std::puts("usage: coppice-demo [--seconds N] [--trees N]");
+      std::puts("usage: coppice-demo [--seconds N]   (of the storm; 5 unless given)");
       s.only_help = true;
     } else {
-      std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N] [--trees N]\n",
-                   argv[i]);
+      std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N]\n", argv[i]);
       return std::nullopt;
     }
   }
-  if (s.seconds < 1 || s.trees < 1) {
-    std::fputs("coppice-demo: --seconds and --trees take whole numbers from 1\n", stderr);
+  if (s.seconds < 1) {
+    std::fputs("coppice-demo: --seconds takes a whole number from 1\n", stderr);
     return std::nullopt;
   }
   return s;
@@ -169,14 +166,13 @@ std::optional<settings> read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::optional<settings> given = read_arguments(argc, argv);
   if (!given) return 2;
-  const settings s = *given;
-  if (s.only_help) return 0;
+  if (given->only_help) return 0;
   coppice::runtime rt{{.level = coppice::log_level::off}};
-  std::printf("Coppice: %d processes under a gardener, %d visitors, crashes injected.\n", s.trees, s.visitors);
-  const pid keeper = rt.spawn(gardener, s.trees);
-  for (int i = 0; i < s.visitors; ++i) rt.spawn(visitor, keeper, s.crash_share);
-  const pid story = rt.spawn(narrator, &rt, s);
-  rt.wait(story);
-  demo_is_over = true;
-  std::printf("%llu trees fell and grew back; the wood stands.\n", static_cast<unsigned long long>(replanted.load()));
+  const auto played = rt.await(play, &rt, *given);
+  over = true;
+  if (!played) {
+    std::fprintf(stderr, "coppice-demo: %s\n", played.error().to_string().c_str());
+    return 1;
+  }
+  say("The shop is closed.");
 }
