@@ -121,7 +121,7 @@ TEST(async_stream, over_nothing_is_over) { EXPECT_EQ(in_the_world(streams_nothin
 task<> is_slow_itself(self& me) {
   const auto g = std::make_shared<gauge>();
   const auto input = slowest_first(g, 20);
-  auto s = async_stream(me, input, works, {.max_concurrency = 4});
+  auto s = async_stream(me, input, works, {.max_concurrency = 4, .timeout = forever});
   for (int i = 0; i < 20; ++i) {
     const auto r = co_await s.next();
     EXPECT_EQ(r, result<int>{i});
