@@ -37,9 +37,6 @@ struct handler_removed {
 
 namespace detail {
 
-/// In a handler of exceptions: what a process that threw this would end with.
-[[nodiscard]] exit_reason reason_of_thrown(std::string_view handling);
-
 /// Its address stands for the type.
 template <class T>
 inline constexpr char type_mark = 0;
@@ -134,13 +131,13 @@ class event_bus {
   void handle(const happened_sync& m, self& me) { tell_all(m.event, me); }
   void handle(add m, reply_to<void> to, self& me) {
     if (find(m.id) != handlers_.end())
-      return (void)to.fail(error{errc::name_taken, "there is a handler '" + m.id + "' already"});
+      return (void)to.fail(error{errc::already_started, "there is a handler '" + m.id + "' already"});
     std::unique_ptr<hosted> made;
     try {
       made = m.make(me);
     } catch (...) {
-      const exit_reason why = detail::reason_of_thrown({});
-      to.fail(error{errc::invalid, "the handler '" + m.id + "' could not be made: " + why.to_string()});
+      const exit_reason why = detail::reason_of_failure(*detail::turn_here());
+      to.fail(error{errc::start_failed, "the handler '" + m.id + "' could not be made: " + why.to_string()});
       return;
     }
     registered fresh{.id = std::move(m.id), .handler = std::move(made)};
@@ -177,7 +174,7 @@ class event_bus {
         to.reply(detail::handle_with(*handler, std::move(m.message), me));
       }
     } catch (...) {
-      const exit_reason why = detail::reason_of_thrown(type_name<M>());
+      const exit_reason why = detail::reason_of_failure(*detail::turn_here());
       to.fail(error{errc::exited, why.to_string()});
       failed(found, why, me);
     }
@@ -203,7 +200,7 @@ class event_bus {
 
   [[nodiscard]] place find(std::string_view id) { return std::ranges::find(handlers_, id, &registered::id); }
   [[nodiscard]] static error no_such_handler(const std::string& id) {
-    return error{errc::invalid, "there is no handler '" + id + "'"};
+    return error{errc::not_found, "there is no handler '" + id + "'"};
   }
 
   void tell_all(const Event& e, self& me) {
@@ -215,7 +212,7 @@ class event_bus {
           continue;
         }
       } catch (...) {
-        failed(at, detail::reason_of_thrown(type_name<Event>()), me);
+        failed(at, detail::reason_of_failure(*detail::turn_here()), me);
         continue;
       }
       take_out(at, exit_reason::normal(), me);
@@ -232,7 +229,9 @@ class event_bus {
       at->handler->terminate(why);
     } catch (...) {
       me.log(log_level::error, "event handler failed while it was removed",
-             {{"bus", to_string(me.id())}, {"handler", at->id}, {"reason", detail::reason_of_thrown({}).to_string()}});
+             {{"bus", to_string(me.id())},
+              {"handler", at->id},
+              {"reason", detail::reason_of_failure(*detail::turn_here()).to_string()}});
     }
     drop(at, why, me);
   }
@@ -247,8 +246,8 @@ class event_bus {
   std::vector<registered> handlers_;
 };
 
-/// Adds a handler made from the arguments, in the process of the bus. `name_taken` when there is one of that id,
-/// `invalid` when it could not be made.
+/// Adds a handler made from the arguments, in the process of the bus. `already_started` when there is one of that id,
+/// `start_failed` when it could not be made.
 template <class H, class Event, class... Args>
   requires handler_of<H, Event, Args...>
 [[nodiscard]] auto add_handler(ref<event_bus<Event>> bus, std::string id, Args&&... args) {
@@ -265,7 +264,7 @@ template <class H, class Event, class... Args>
   return bus.template call<typename b::add>(std::move(id), b::bound::to_the_caller,
                                             b::template making<H>(std::forward<Args>(args)...));
 }
-/// `invalid` when there is no such handler.
+/// `not_found` when there is no such handler.
 template <class Event>
 [[nodiscard]] auto remove_handler(ref<event_bus<Event>> bus, std::string id) {
   return bus.template call<typename event_bus<Event>::remove>(std::move(id));
