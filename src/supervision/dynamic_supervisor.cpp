@@ -174,14 +174,5 @@ result<void> dynamic_supervisor::handle(calls::upgrade_dynamic m) {
 result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, dynamic_supervisor_spec spec) {
   return start<dynamic_supervisor>(rt, spec);
 }
-detail::calling<calls::terminate_by_pid> terminate_child(ref<dynamic_supervisor> sup, pid who) {
-  return sup.call<calls::terminate_by_pid>(who).within(forever);
-}
-detail::calling<calls::exit_history_of> exit_history(ref<dynamic_supervisor> sup, pid who) {
-  return sup.call<calls::exit_history_of>(who).within(forever);
-}
-detail::calling<calls::upgrade_dynamic> upgrade(ref<dynamic_supervisor> sup, dynamic_supervisor_spec spec) {
-  return sup.call<calls::upgrade_dynamic>(spec).within(forever);
-}
 
 }  // namespace coppice

@@ -45,17 +45,27 @@ namespace detail {
 /// Throws `std::invalid_argument`.
 void check_stream(const stream_options& how);
 
+/// Where the jobs of a stream are started: by the stream's own process.
+struct started_here {
+  static constexpr bool waits = false;
+  bond how;
+  template <class F, class Element>
+  [[nodiscard]] auto start(self& me, const F& f, Element&& element) const {
+    return start_job(me, how, F(f), std::forward<Element>(element));
+  }
+};
+
 }  // namespace detail
 
 /// Thread safety: for the process that made it only.
-template <class Range, class F>
+template <class Range, class F, class Starter = detail::started_here>
 class [[nodiscard]] job_stream {
  public:
   using element = std::ranges::range_value_t<Range>;
   using value = detail::job_value<F, element>;
 
-  job_stream(self& me, detail::bond how, Range range, F f, stream_options options)
-      : me_{me}, bond_{how}, range_{std::move(range)}, f_{std::move(f)}, options_{options} {
+  job_stream(self& me, Starter how, Range range, F f, stream_options options)
+      : me_{me}, starter_{std::move(how)}, range_{std::move(range)}, f_{std::move(f)}, options_{options} {
     detail::check_stream(options_);
     if (options_.max_concurrency == 0) options_.max_concurrency = me.host().options().workers;
   }
@@ -73,9 +83,18 @@ class [[nodiscard]] job_stream {
     must_be_mine();
     settle_missed();
     for (;;) {
-      start_more();
+      while (!closed_ && has_room() && !used_up()) {
+        if constexpr (Starter::waits) {
+          auto started = co_await starter_.template start<value>(me_, f_, element(**at_));
+          settle_missed();
+          if (!started) co_return close(std::move(started.error()));
+          begin(std::move(*started));
+        } else {
+          begin(starter_.start(me_, f_, element(**at_)));
+        }
+      }
       if (auto ready = take_ready()) co_return ready;
-      if (running_.empty() && (dying_.empty() || used_up())) co_return std::nullopt;
+      if (running_.empty() && (closed_ || dying_.empty() || used_up())) co_return std::nullopt;
       const std::shared_ptr<detail::job_base> one = co_await detail::any_done(this, until_somebody_is_late());
       if (one)
         settle(*one);
@@ -103,14 +122,19 @@ class [[nodiscard]] job_stream {
   [[nodiscard]] bool has_room() const {
     return running_.size() + dying_.size() < options_.max_concurrency && finished_.size() < options_.buffer;
   }
-  void start_more() {
-    while (has_room() && !used_up()) {
-      auto state = detail::start_job(me_, bond_, f_, element(**at_));
-      state->position = started_++;
-      state->awaited_by = this;
-      running_.emplace(state->position, running{state, due_after(options_.timeout)});
-      ++*at_;
-    }
+  void begin(std::shared_ptr<detail::job_state<value>> state) {
+    state->position = started_++;
+    state->awaited_by = this;
+    running_.emplace(state->position, running{state, due_after(options_.timeout)});
+    ++*at_;
+  }
+  /// There is nowhere to start the next job: this is the last result.
+  [[nodiscard]] std::optional<outcome> close(error why) {
+    closed_ = true;
+    for (const auto& [position, r] : running_) let_go(*r.state);
+    running_.clear();
+    finished_.clear();
+    return outcome{std::unexpected{std::move(why)}};
   }
   [[nodiscard]] std::optional<outcome> take_ready() {
     std::optional<outcome> ready;
@@ -178,7 +202,7 @@ class [[nodiscard]] job_stream {
   }
 
   self& me_;
-  detail::bond bond_;
+  Starter starter_;
   Range range_;
   F f_;
   stream_options options_;
@@ -189,6 +213,7 @@ class [[nodiscard]] job_stream {
   std::uint64_t started_ = 0;
   std::uint64_t given_ = 0;
   std::uint64_t done_ = 0;
+  bool closed_ = false;
 };
 
 /// What can be streamed over a range: `task<T> f(self&, element)` or `T f(element)`.
@@ -201,13 +226,13 @@ concept streamable = std::ranges::input_range<Range> && std::copy_constructible<
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F> async_stream(self& me, R&& range, F f, stream_options options = {}) {
-  return {me, detail::bond::link, std::views::all(std::forward<R>(range)), std::move(f), options};
+  return {me, detail::started_here{detail::bond::link}, std::views::all(std::forward<R>(range)), std::move(f), options};
 }
 /// The same without links: a failure is just a result.
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F> async_stream_nolink(self& me, R&& range, F f, stream_options options = {}) {
-  return {me, detail::bond::none, std::views::all(std::forward<R>(range)), std::move(f), options};
+  return {me, detail::started_here{detail::bond::none}, std::views::all(std::forward<R>(range)), std::move(f), options};
 }
 
 }  // namespace coppice

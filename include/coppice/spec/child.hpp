@@ -48,7 +48,7 @@ class body_recipe final : public recipe {
  public:
   template <class... Given>
   explicit body_recipe(F body, Given&&... given)
-      : recipe{kind::at_once}, body_{body}, args_(std::forward<Given>(given)...) {}
+      : recipe{kind::immediate}, body_{body}, args_(std::forward<Given>(given)...) {}
   [[nodiscard]] result<pid> spawn(kernel& k, birth with) const override {
     return std::apply([&](const Args&... args) { return spawn_coroutine(k, std::move(with), F{body_}, args...); },
                       args_);

@@ -41,7 +41,7 @@ class recipe {
  public:
   enum class kind : std::uint8_t {
     handshake,  ///< a server: it says when it has begun
-    at_once,    ///< a function: it has begun when it was spawned
+    immediate,  ///< a function: it has begun when it was spawned
     function,   ///< a function of the user's does it all, in the supervisor
   };
   explicit recipe(kind k) noexcept : how{k} {}

@@ -6,6 +6,8 @@
 ///
 /// Children are known by their pid; ids are for people and need not be unique. They have no order: all are stopped at
 /// the same time. One that is not restarted is forgotten.
+#include <concepts>
+
 #include <coppice/supervision/supervisor.hpp>
 
 namespace coppice {
@@ -83,11 +85,19 @@ class dynamic_supervisor {
 // Asked as a supervisor is: `start_child`, which also fails with `capacity`, `which_children`, `count_children`, and:
 
 /// Stops a child and forgets it. One that is being restarted is known by its last pid. Error: `not_found`.
-[[nodiscard]] detail::calling<calls::terminate_by_pid> terminate_child(ref<dynamic_supervisor> sup, pid who);
+template <std::derived_from<dynamic_supervisor> S>
+[[nodiscard]] detail::calling<calls::terminate_by_pid> terminate_child(ref<S> sup, pid who) {
+  return sup.template call<calls::terminate_by_pid>(who).within(forever);
+}
 /// The last 50 ends of a child, oldest first. Error: `not_found`.
-[[nodiscard]] detail::calling<calls::exit_history_of> exit_history(ref<dynamic_supervisor> sup, pid who);
+template <std::derived_from<dynamic_supervisor> S>
+[[nodiscard]] detail::calling<calls::exit_history_of> exit_history(ref<S> sup, pid who) {
+  return sup.template call<calls::exit_history_of>(who).within(forever);
+}
 /// Other limits for a running supervisor; its children stay. Errors: those of `check`: then nothing has changed.
-[[nodiscard]] detail::calling<calls::upgrade_dynamic> upgrade(ref<dynamic_supervisor> sup,
-                                                              dynamic_supervisor_spec spec);
+template <std::derived_from<dynamic_supervisor> S>
+[[nodiscard]] detail::calling<calls::upgrade_dynamic> upgrade(ref<S> sup, dynamic_supervisor_spec spec) {
+  return sup.template call<calls::upgrade_dynamic>(spec).within(forever);
+}
 
 }  // namespace coppice
