@@ -16,7 +16,8 @@ struct never {};
 int twice(int n) { return 2 * n; }
 int fails(int) { throw std::runtime_error{"out of luck"}; }
 task<int> slowly(self& me, int n) {
-  co_await me.sleep(std::chrono::milliseconds{n});
+  const std::chrono::milliseconds time{n};
+  co_await me.sleep(time);
   co_return n;
 }
 task<int> for_ever(self& me, int n) {
@@ -137,14 +138,17 @@ TEST(job_supervisor, takes_no_more_jobs_than_it_may) {
   EXPECT_EQ(*codes, (std::vector<bool>{true, true, true}));
 }
 
+int runs = 0;
+void count_runs() { ++runs; }
+
 TEST(job_supervisor, a_permanent_job_that_just_finishes_uses_up_the_limit) {
   office o{{.limit = {.restarts = 3}}};
-  static int runs = 0;
   runs = 0;
   o.rt().spawn(
       +[](self& me, ref<job_supervisor> jobs) -> task<> {
         me.monitor(jobs.id());
-        const auto j = co_await start_job_with(jobs, {.restart = restart::permanent}, +[] { ++runs; });
+        const child_options always{.restart = restart::permanent};
+        const auto j = co_await start_job_with(jobs, always, count_runs);
         co_await me.receive<down>();
       },
       o.jobs);

@@ -48,7 +48,8 @@ task<> lock_once(self& me, Registry in, int key, book b) {
   const auto held = co_await in.lock(key, patient ? forever : 1ms);
   if (!held) co_return;
   const locked mine{me, key, b};
-  co_await me.sleep(std::chrono::microseconds{me.random() % 1000});
+  const std::chrono::microseconds a_while{me.random() % 1000};
+  co_await me.sleep(a_while);
 }
 
 template <class Registry>
@@ -77,10 +78,11 @@ task<> citizen(self& me, Registry in, book b) {
     const auto key = static_cast<int>(me.random() % 5);
     if (!me.alive(keeper)) break;  // the end of this one is on its way
     do_something(me, in, key, *b);
+    const std::chrono::microseconds a_while{me.random() % 3000};
     if (me.random() % 4 == 0)
       co_await lock_once(me, in, key, b);
     else
-      co_await me.sleep(std::chrono::microseconds{me.random() % 3000});
+      co_await me.sleep(a_while);
   }
   struct never {};
   const never n = co_await me.receive<never>();

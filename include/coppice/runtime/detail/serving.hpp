@@ -290,6 +290,11 @@ task<void> serve_mail(T& object, serving& s, self& me) {
   }
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+// Of frames that hold arguments of types from an anonymous namespace, which is where they belong.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
 /// The body of the process.
 template <class T, class... Args>
 task<void> serve(self& me, start_ack ack, Args... args) {
@@ -315,5 +320,8 @@ task<void> serve(self& me, start_ack ack, Args... args) {
   const exit_reason why = *s.why;
   co_await me.exit(why);
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 }  // namespace coppice::detail
