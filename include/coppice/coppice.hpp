@@ -1,6 +1,11 @@
 #pragma once
 /// All of Coppice's core in one include.
 #include <coppice/base/error.hpp>
+#include <coppice/behaviour/agent.hpp>
+#include <coppice/behaviour/async_stream.hpp>
+#include <coppice/behaviour/event_bus.hpp>
+#include <coppice/behaviour/jobs.hpp>
+#include <coppice/behaviour/registry.hpp>
 #include <coppice/behaviour/server.hpp>
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/explore.hpp>

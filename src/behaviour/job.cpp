@@ -56,7 +56,7 @@ task<bool> end_job(std::shared_ptr<job_base> job, exit_reason how, std::chrono::
   const bool in_time = job->is_done();
   if (!in_time) job->kill();
   while (!job->is_done()) {
-    co_await until_done(job, stuck_after);
+    co_await until_done(job, job_stuck_after);
     if (job->is_done() || !k.abandon(job->who)) continue;
     k.log(log_level::warning, "a job was killed and does not end; it was given up", {{"pid", to_string(job->who)}});
   }

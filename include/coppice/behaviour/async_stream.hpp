@@ -186,13 +186,13 @@ class [[nodiscard]] job_stream {
       state.cut_link();
       state.kill();
       keep(late->first, outcome{std::unexpected{error{errc::timeout, what}}});
-      late->second.due = due_after(detail::stuck_after);
+      late->second.due = due_after(detail::job_stuck_after);
       dying_.insert(running_.extract(late));
     }
     for (auto& [position, r] : dying_) {
       if (r.due > now || r.state->is_done()) continue;
       me_.host().abandon(r.state->who);
-      r.due = due_after(detail::stuck_after);
+      r.due = due_after(detail::job_stuck_after);
     }
   }
   void let_go(detail::job_state<value>& state) {

@@ -143,7 +143,7 @@ class [[nodiscard]] job {
   }
   /// As `shutdown`, without asking: nothing when the kill has ended it.
   [[nodiscard]] task<std::optional<result<T>>> kill() {
-    return detail::shut_down_job<T>(state_, exit_reason::kill(), detail::at_once);
+    return detail::shut_down_job<T>(state_, exit_reason::kill(), detail::no_time_at_all);
   }
   /// The result if it is there. Otherwise nothing, and the job goes on for itself: its link is cut, and what comes of
   /// it is dropped.

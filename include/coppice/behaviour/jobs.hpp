@@ -141,7 +141,7 @@ task<std::vector<std::optional<result<T>>>> yield_all(job_states<T> jobs, yield_
       got.push_back(j->take());
       ++given;
     } else if (how.rest == unfinished::kill) {
-      std::optional<result<T>> last = co_await shut_down_job<T>(j, exit_reason::kill(), at_once);
+      std::optional<result<T>> last = co_await shut_down_job<T>(j, exit_reason::kill(), no_time_at_all);
       got.push_back(std::move(last));
     } else {
       got.emplace_back();

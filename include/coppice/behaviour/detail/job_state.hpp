@@ -8,8 +8,8 @@
 namespace coppice::detail {
 
 /// How long a killed job may take to end before it is given up as stuck.
-inline constexpr std::chrono::seconds stuck_after{5};
-inline constexpr std::chrono::nanoseconds at_once{0};
+inline constexpr std::chrono::seconds job_stuck_after{5};
+inline constexpr std::chrono::nanoseconds no_time_at_all{0};
 
 /// The kernel answers `pending_reply` with the reason when the job's process ends in whatever way; that is how the
 /// owner hears of it, without a monitor.
