@@ -50,8 +50,8 @@ struct work {
 task<int> does(self& me, work w) {
   const present here{me, w.into};
   if (w.chance % 4 == 0) me.trap_exits();
-  const std::chrono::microseconds a_while{w.chance % 5000};
-  if (w.chance % 3 != 0) co_await me.sleep(a_while);
+  const std::chrono::microseconds pause{w.chance % 5000};
+  if (w.chance % 3 != 0) co_await me.sleep(pause);
   if (w.chance % 11 == 0) throw std::runtime_error{"chance"};
   if (w.chance % 13 == 0) co_await me.exit(exit_reason::normal());
   if (w.chance % 17 == 0) co_await me.sleep(1h);

@@ -48,8 +48,8 @@ task<> lock_once(self& me, Registry in, int key, book b) {
   const auto held = co_await in.lock(key, patient ? forever : 1ms);
   if (!held) co_return;
   const locked mine{me, key, b};
-  const std::chrono::microseconds a_while{me.random() % 1000};
-  co_await me.sleep(a_while);
+  const std::chrono::microseconds pause{me.random() % 1000};
+  co_await me.sleep(pause);
 }
 
 template <class Registry>
@@ -78,11 +78,11 @@ task<> citizen(self& me, Registry in, book b) {
     const auto key = static_cast<int>(me.random() % 5);
     if (!me.alive(keeper)) break;  // the end of this one is on its way
     do_something(me, in, key, *b);
-    const std::chrono::microseconds a_while{me.random() % 3000};
+    const std::chrono::microseconds pause{me.random() % 3000};
     if (me.random() % 4 == 0)
       co_await lock_once(me, in, key, b);
     else
-      co_await me.sleep(a_while);
+      co_await me.sleep(pause);
   }
   struct never {};
   const never n = co_await me.receive<never>();
