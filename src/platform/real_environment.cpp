@@ -18,6 +18,8 @@
 
 #include <coppice/env/environment.hpp>
 
+#include "internal/os_signals.hpp"
+
 namespace coppice {
 namespace {
 
@@ -205,6 +207,7 @@ class machine final : public environment {
   coppice::threads* threads() noexcept override { return &threads_; }
   blocking_pool& blocking() noexcept override { return pool_; }
   fault_plan* faults() noexcept override { return nullptr; }
+  coppice::os_signals& os_signals() noexcept override { return process_signals(); }
   std::uint64_t new_node_number() noexcept override { return ++nodes_; }
 
  private:

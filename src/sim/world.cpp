@@ -7,11 +7,59 @@ namespace coppice::sim {
 
 // ---- the environment of a node
 
+namespace {
+
+/// Who hears of signals on a node, in the order they asked.
+class subscribers {
+ public:
+  [[nodiscard]] std::uint64_t add(std::vector<os_signal> which, std::move_only_function<void(os_signal)> heard) {
+    all_.emplace(++last_, entry{std::move(which), std::move(heard)});
+    return last_;
+  }
+  void remove(std::uint64_t number) { all_.erase(number); }
+  /// False: nobody wants to hear of it.
+  bool tell(os_signal s) {
+    bool heard = false;
+    for (auto& [number, each] : all_) {
+      if (std::ranges::find(each.which, s) == each.which.end()) continue;
+      each.heard(s);
+      heard = true;
+    }
+    return heard;
+  }
+
+ private:
+  struct entry {
+    std::vector<os_signal> which;
+    std::move_only_function<void(os_signal)> heard;
+  };
+  std::map<std::uint64_t, entry> all_;
+  std::uint64_t last_ = 0;
+};
+
+/// May outlive its node, and then does nothing.
+class node_subscription final : public os_signal_subscription {
+ public:
+  node_subscription(std::weak_ptr<subscribers> of, std::uint64_t number) : of_{std::move(of)}, number_{number} {}
+  node_subscription(const node_subscription&) = delete;
+  node_subscription& operator=(const node_subscription&) = delete;
+  ~node_subscription() override {
+    if (const auto there = of_.lock()) there->remove(number_);
+  }
+
+ private:
+  std::weak_ptr<subscribers> of_;
+  std::uint64_t number_;
+};
+
+}  // namespace
+
 class node_environment final : public environment,
                                private clock,
                                private random_source,
                                private blocking_pool,
-                               private fault_plan {
+                               private fault_plan,
+                               private os_signals {
  public:
   explicit node_environment(node& n) : node_{&n}, world_{n.world_} {}
   /// The node has crashed: jobs that are still asked for go nowhere.
@@ -22,7 +70,9 @@ class node_environment final : public environment,
   coppice::threads* threads() noexcept override { return nullptr; }
   blocking_pool& blocking() noexcept override { return *this; }
   fault_plan* faults() noexcept override { return this; }
+  coppice::os_signals& os_signals() noexcept override { return *this; }
   std::uint64_t new_node_number() noexcept override { return world_.new_node_number(); }
+  [[nodiscard]] bool tell(os_signal s) { return subscribers_->tell(s); }
 
  private:
   time_point now() noexcept override { return world_.now(); }
@@ -37,9 +87,15 @@ class node_environment final : public environment,
     if (node_ != nullptr) node_->jobs_.push_back(std::move(job));
   }
   bool fails(std::string_view point) override { return world_.fails(point); }
+  std::unique_ptr<os_signal_subscription> subscribe(std::vector<os_signal> which,
+                                                    std::move_only_function<void(os_signal)> heard) override {
+    const std::uint64_t number = subscribers_->add(std::move(which), std::move(heard));
+    return std::make_unique<node_subscription>(subscribers_, number);
+  }
 
   node* node_;
   world& world_;
+  std::shared_ptr<subscribers> subscribers_ = std::make_shared<subscribers>();
 };
 
 class node_scheduler final : public detail::scheduler {
@@ -139,6 +195,16 @@ void node::resume() {
 void node::restart() {
   crash();
   start();
+}
+
+void node::raise(os_signal s) {
+  if (!up()) return;
+  world_.note("signal", id_.value(), static_cast<std::uint64_t>(number_of(s)));
+  jobs_.emplace_back([this, s] { deliver(s); });
+}
+
+void node::deliver(os_signal s) {
+  if (!environment_->tell(s)) crash();
 }
 
 void node::stick(pid who, std::chrono::nanoseconds duration) {

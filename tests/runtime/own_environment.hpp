@@ -53,6 +53,7 @@ class own_environment : public environment {
   }
   blocking_pool& blocking() noexcept override { return changed_.pool != nullptr ? *changed_.pool : real_->blocking(); }
   fault_plan* faults() noexcept override { return nullptr; }
+  coppice::os_signals& os_signals() noexcept override { return real_->os_signals(); }
   std::uint64_t new_node_number() noexcept override { return real_->new_node_number(); }
 
  private:

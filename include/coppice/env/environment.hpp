@@ -1,12 +1,13 @@
 #pragma once
-/// Everything outside the program's own logic: time, chance, threads, blocking work, faults. The real one comes from
-/// `platform`, the simulated one from `sim`; nothing else in Coppice touches the machine.
+/// Everything outside the program's own logic: time, chance, threads, blocking work, faults, signals. The real one
+/// comes from `platform`, the simulated one from `sim`; nothing else in Coppice touches the machine.
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
 #include <coppice/base/cxx23.hpp>
 #include <coppice/env/clock.hpp>
+#include <coppice/env/os_signals.hpp>
 #include <coppice/env/threads.hpp>
 
 namespace coppice {
@@ -44,6 +45,7 @@ class environment {
   [[nodiscard]] virtual coppice::threads* threads() noexcept = 0;
   [[nodiscard]] virtual blocking_pool& blocking() noexcept = 0;
   [[nodiscard]] virtual fault_plan* faults() noexcept = 0;
+  [[nodiscard]] virtual coppice::os_signals& os_signals() noexcept = 0;
   /// A node number that no other runtime of this environment has had.
   [[nodiscard]] virtual std::uint64_t new_node_number() noexcept = 0;
 };

@@ -68,6 +68,9 @@ class node {
   void pause();
   void resume();
   [[nodiscard]] bool paused() const noexcept { return paused_; }
+  /// The machine sends its program a signal, which is heard as soon as the seed has it. Where nobody has subscribed to
+  /// it, the program ends as the system would end it: a crash.
+  void raise(os_signal s);
   /// Sets the wall clock forward or back. Timers do not care.
   void jump_wall_clock(std::chrono::nanoseconds by) noexcept { wall_offset_ += by; }
   /// `who` is stuck in its code from the next thing on that it has to handle, for `duration` from now: it is reported
@@ -87,6 +90,7 @@ class node {
     detail::envelope* in_hand = nullptr;  // of an abandoned process
   };
   void start();
+  void deliver(os_signal s);
   [[nodiscard]] static bool holds(const stuck& s, const detail::slot& p) noexcept;
   [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
   void look_at_stuck(time_point now);

@@ -1,0 +1,97 @@
+// Signals that a simulated machine sends its program.
+#include <gtest/gtest.h>
+
+#include "people.hpp"
+
+namespace coppice::sim {
+namespace {
+
+using namespace people;
+
+coppice::os_signals& signals_of(node& n) { return n.rt().host().env().os_signals(); }
+
+TEST(os_signal, is_heard_by_all_who_asked_for_it_in_their_order) {
+  std::vector<std::string> heard;
+  world w{1};
+  node& n = w.add_node();
+  const auto first = signals_of(n).subscribe({os_signal::terminate, os_signal::hangup}, [&](os_signal s) {
+    heard.push_back("first " + std::string{to_string(s)});
+  });
+  const auto second = signals_of(n).subscribe(
+      {os_signal::terminate}, [&](os_signal s) { heard.push_back("second " + std::string{to_string(s)}); });
+  n.raise(os_signal::terminate);
+  EXPECT_TRUE(heard.empty()) << "when it comes is up to the seed";
+  EXPECT_TRUE(w.run());
+  n.raise(os_signal::hangup);
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(heard, (std::vector<std::string>{"first SIGTERM", "second SIGTERM", "first SIGHUP"}));
+}
+
+TEST(os_signal, is_heard_once_for_each_time) {
+  int heard = 0;
+  world w{1};
+  node& n = w.add_node();
+  const auto listening = signals_of(n).subscribe({os_signal::interrupt}, [&](os_signal) { ++heard; });
+  n.raise(os_signal::interrupt);
+  n.raise(os_signal::interrupt);
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(heard, 2);
+}
+
+TEST(os_signal, that_nobody_listens_to_ends_the_program) {
+  world w{1};
+  node& n = w.add_node();
+  auto listening = signals_of(n).subscribe({os_signal::interrupt}, [](os_signal) {});
+  n.raise(os_signal::interrupt);
+  EXPECT_TRUE(w.run());
+  EXPECT_TRUE(n.up());
+  n.raise(os_signal::terminate);
+  EXPECT_TRUE(w.run());
+  EXPECT_FALSE(n.up());
+  n.restart();
+  n.raise(os_signal::interrupt);
+  EXPECT_TRUE(w.run());
+  EXPECT_FALSE(n.up()) << "the subscription belonged to the program before";
+  listening.reset();
+}
+
+TEST(os_signal, waits_while_the_node_is_paused_and_is_lost_when_it_is_down) {
+  int heard = 0;
+  world w{1};
+  node& n = w.add_node();
+  auto listening = signals_of(n).subscribe({os_signal::terminate}, [&](os_signal) { ++heard; });
+  n.pause();
+  n.raise(os_signal::terminate);
+  w.run_for(1s);
+  EXPECT_EQ(heard, 0);
+  n.resume();
+  w.run_for(1s);
+  EXPECT_EQ(heard, 1);
+  n.raise(os_signal::terminate);
+  n.crash();
+  n.raise(os_signal::terminate);
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(heard, 1);
+}
+
+TEST(os_signal, comes_between_other_things_as_the_seed_has_it) {
+  std::vector<int> counted_before;
+  for (std::uint64_t seed = 1; seed < 30; ++seed) {
+    seen got;
+    std::size_t before = 0;
+    world w{seed};
+    node& n = w.add_node();
+    const auto listening =
+        signals_of(n).subscribe({os_signal::terminate}, [&](os_signal) { before = got.numbers.size(); });
+    const pid to = n.rt().spawn(listener, &got);
+    for (int i = 0; i < 10; ++i) n.rt().send(to, number{i});
+    n.raise(os_signal::terminate);
+    EXPECT_TRUE(w.run());
+    counted_before.push_back(static_cast<int>(before));
+  }
+  EXPECT_GT(std::ranges::count_if(counted_before, [](int n) { return n == 0; }), 0);
+  EXPECT_GT(std::ranges::count_if(counted_before, [](int n) { return n > 0; }), 0);
+}
+
+}  // namespace
+}  // namespace coppice::sim
