@@ -187,8 +187,10 @@ bool child_keeper::may_restart(self& me, supervised& c) {
       "more than " + std::to_string(limit_.restarts) + " restarts within " + to_string(limit_.within);
   c.state = child_state::undefined;
   amend_record(c, {exit_action::gave_up, because});
-  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason,
-       [&] { return "the supervisor gives up: " + because + "; the last was for child '" + c.id + "'"; });
+  const std::string text = "the supervisor gives up: " + because + "; the last was for child '" + c.id + "'";
+  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason, [&] { return text; });
+  me.publish(supervisor_ended{
+      .who = me.id(), .why = supervisor_ended::cause::gave_up, .child = c.id, .reason = c.last_reason, .text = text});
   me.stop(exit_reason::shutdown());
   return false;
 }

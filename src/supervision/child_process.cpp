@@ -1,5 +1,7 @@
 #include "internal/child_process.hpp"
 
+#include <coppice/supervision/detail/start_process.hpp>
+
 namespace coppice::detail {
 
 namespace {
@@ -46,6 +48,16 @@ task<start_result> start_process(self& me, start_order order, death_watcher& dea
     [[maybe_unused]] const start_outcome last = co_await starting(who, 0, no_timeout, {}, &deaths);
   }
   co_return start_result{out.to_error(who)};
+}
+
+task<start_result> start_process(self& me, child_spec spec) {
+  struct nobody_else final : death_watcher {
+    void saw(const exited&) override {}
+  };
+  nobody_else others;
+  const start_order order{spec.start, spec.name, spec.start_within};
+  start_result started = co_await start_process(me, order, others);
+  co_return started;
 }
 
 namespace {

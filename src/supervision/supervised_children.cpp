@@ -107,7 +107,7 @@ task<void> supervised_children::child_exited(self& me, exited x) {
     const bool significant = c.significant;
     const std::string id = c.id;
     if (c.restart == restart::temporary) forget(c);
-    if (significant) shut_down_if_done(me, id);
+    if (significant) shut_down_if_done(me, id, x.reason);
     co_return;
   }
   if (!dies_and_may_restart(me, c, x)) co_return;
@@ -120,13 +120,15 @@ task<void> supervised_children::child_exited(self& me, exited x) {
   if (strategy_ != strategy::one_for_one) co_await stop_range(me, first_to_restart(c), c);
 }
 
-void supervised_children::shut_down_if_done(self& me, const std::string& id) {
+void supervised_children::shut_down_if_done(self& me, const std::string& id, const exit_reason& why) {
   if (auto_shutdown_ == auto_shutdown::never) return;
   if (auto_shutdown_ == auto_shutdown::all_significant)
     for (const auto& c : order_)
       if (c && c->significant && c->state != child_state::undefined) return;
-  tell(me, log_level::info, supervisor_event::kind::shut_down, id, {}, {},
-       [&] { return "the supervisor ends, because its significant child '" + id + "' has"; });
+  const std::string text = "the supervisor ends, because its significant child '" + id + "' has";
+  tell(me, log_level::info, supervisor_event::kind::shut_down, id, {}, {}, [&] { return text; });
+  me.publish(
+      supervisor_ended{.who = me.id(), .why = supervisor_ended::cause::done, .child = id, .reason = why, .text = text});
   me.stop(exit_reason::shutdown());
 }
 

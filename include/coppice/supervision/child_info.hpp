@@ -85,4 +85,18 @@ struct supervisor_event {
 };
 [[nodiscard]] std::string_view to_string(supervisor_event::kind what) noexcept;
 
+/// Published when a supervisor ends by itself, for those who do not want to hear of every child. Its exit reason is
+/// `shutdown` in both cases.
+struct supervisor_ended {
+  enum class cause : std::uint8_t {
+    gave_up,  ///< more restarts than its limit allows
+    done,     ///< its significant children are done
+  };
+  pid who;
+  cause why = cause::gave_up;
+  std::string child;     ///< the id of the last one that ended
+  exit_reason reason{};  ///< and what it ended with
+  std::string text;      ///< the line of the log
+};
+
 }  // namespace coppice

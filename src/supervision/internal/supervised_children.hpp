@@ -40,7 +40,7 @@ class supervised_children final : public child_keeper {
   [[nodiscard]] task<void> stop_range(self& me, std::size_t first, const supervised& on_behalf_of);
   [[nodiscard]] task<void> start_range(self& me, std::size_t first);
   [[nodiscard]] task<void> restart_now(self& me, supervised& c);
-  void shut_down_if_done(self& me, const std::string& id);
+  void shut_down_if_done(self& me, const std::string& id, const exit_reason& why);
   [[nodiscard]] std::size_t first_to_restart(const supervised& c) const noexcept;
 
   coppice::strategy strategy_;

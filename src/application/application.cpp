@@ -1,0 +1,141 @@
+#include <array>
+#include <cstdio>
+#include <system_error>
+
+#include "internal/state.hpp"
+
+namespace coppice {
+
+// ---- words
+
+std::string_view to_string(outcome what) noexcept {
+  static constexpr std::array<std::string_view, 7> names = {"done",         "stopped",     "gave_up",     "refused",
+                                                            "start_failed", "not_in_time", "stopped_hard"};
+  return names.at(std::to_underlying(what));
+}
+std::string_view to_string(application_state state) noexcept {
+  static constexpr std::array<std::string_view, 5> names = {"waiting", "starting", "running", "stopping", "ended"};
+  return names.at(std::to_underlying(state));
+}
+
+int program_outcome::exit_code() const noexcept {
+  constexpr int killed = 9;  // what the system would have done: SIGKILL
+  switch (what) {
+    case outcome::done:
+    case outcome::stopped: return 0;
+    case outcome::gave_up: return 1;
+    case outcome::refused: return 2;
+    case outcome::start_failed: return 3;
+    case outcome::not_in_time: return 4;
+    case outcome::stopped_hard: break;
+  }
+  return 128 + (signal ? number_of(*signal) : killed);
+}
+
+// ---- a running program
+
+program::program(runtime& rt, std::shared_ptr<detail::program_state> state) noexcept
+    : rt_{&rt}, state_{std::move(state)} {}
+program::program(program&&) noexcept = default;
+program& program::operator=(program&&) noexcept = default;
+program::~program() = default;
+
+std::optional<program_outcome> program::ended() const { return state_->ended(); }
+program_outcome program::wait() {
+  if (controller_) rt_->wait(controller_);  // also for its name to be free
+  return *state_->ended();
+}
+void program::stop() { rt_->send(controller_, detail::stop_asked{}); }
+void program::kill() { rt_->send(controller_, detail::kill_asked{}); }
+pid program::controller() const noexcept { return controller_; }
+
+bool stop_program(self& me) {
+  const pid controller = me.where(program_name);
+  if (controller) me.send(controller, detail::stop_asked{});
+  return static_cast<bool>(controller);
+}
+detail::calling<calls::which_applications> which_applications(self& me) {
+  return call<calls::which_applications>(me.where(program_name));
+}
+
+// ---- several
+
+namespace {
+
+std::shared_ptr<detail::program_state> refused(program_outcome why) {
+  auto state = std::make_shared<detail::program_state>(std::vector<detail::planned>{}, run_options{});
+  state->end(std::move(why));
+  return state;
+}
+
+std::optional<std::string> wrong_with(const run_options& how) {
+  if (how.stop_within && how.stop_within->count() < 0)
+    return "stop_within is " + to_string(*how.stop_within) + "; it must not be negative";
+  return std::nullopt;
+}
+
+/// Makes the runtime; whatever it throws is an outcome.
+program_outcome run_on_own_runtime(const applications& all, run_options how) try {
+  runtime rt{how.runtime};
+  program running = all.start(rt, std::move(how));
+  program_outcome out = running.wait();
+  return out;
+} catch (const std::invalid_argument& x) {
+  return {.what = outcome::refused, .text = std::string{"the options of the runtime make no sense: "} + x.what()};
+} catch (const std::exception& x) {
+  return {.what = outcome::start_failed, .text = std::string{"the runtime could not be started: "} + x.what()};
+}
+
+}  // namespace
+
+result<void> applications::check() const {
+  const auto planned = detail::plan(all_);
+  if (!planned) return std::unexpected{planned.error()};
+  return {};
+}
+
+result<std::vector<std::string>> applications::start_order() const {
+  const auto planned = detail::plan(all_);
+  if (!planned) return std::unexpected{planned.error()};
+  std::vector<std::string> names;
+  for (const auto& each : *planned) names.push_back(each.app.name);
+  return names;
+}
+
+program applications::start(runtime& rt, run_options how) const {
+  if (const auto wrong = wrong_with(how)) return {rt, refused({.what = outcome::refused, .text = *wrong})};
+  auto planned = detail::plan(all_);
+  if (!planned) return {rt, refused({.what = outcome::refused, .text = std::string{planned.error().text()}})};
+  program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
+  const auto spawned = rt.spawn_with({.name = std::string{program_name}, .label = "applications"},
+                                     detail::program_controller, made.state_);
+  if (!spawned) {
+    made.state_->end({.what = outcome::start_failed,
+                      .text = "there is another program on this runtime: " + spawned.error().to_string()});
+    return made;
+  }
+  made.controller_ = *spawned;
+  const auto& signals = made.state_->how.stop_on;
+  if (!signals.empty())
+    made.signals_ = rt.host().env().os_signals().subscribe(
+        signals, [&rt, to = *spawned](os_signal s) { rt.send(to, detail::signal_heard{s}); });
+  return made;
+}
+
+int applications::run(run_options how) const {
+  // Before there is a runtime, so that what is refused has no traces.
+  const auto sensible = check();
+  const program_outcome out =
+      sensible ? run_on_own_runtime(*this, std::move(how))
+               : program_outcome{.what = outcome::refused, .text = std::string{sensible.error().text()}};
+  if (!out.text.empty()) std::fputs(("coppice: " + out.text + "\n").c_str(), stderr);
+  return out.exit_code();
+}
+
+// ---- one
+
+result<void> application::check() const { return applications{*this}.check(); }
+int application::run(run_options how) const { return applications{*this}.run(std::move(how)); }
+program application::start(runtime& rt, run_options how) const { return applications{*this}.start(rt, std::move(how)); }
+
+}  // namespace coppice

@@ -1,0 +1,280 @@
+// The order in which applications start and stop, and what their ends mean for the program (reference facts 171-175).
+#include <algorithm>
+
+#include "internal/state.hpp"
+
+namespace coppice::detail {
+
+namespace {
+
+class controller {
+ public:
+  controller(self& me, std::shared_ptr<program_state> program)
+      : me_{me}, program_{std::move(program)}, apps_(program_->apps.size()) {}
+
+  /// False: the program has ended.
+  [[nodiscard]] bool running() const noexcept { return !over_; }
+  void begin() { start_next(); }
+
+  void handle(const news& n) {
+    one& app = apps_[n.which];
+    if (app.state == application_state::ended) return;
+    switch (n.what) {
+      case news::kind::started: has_started(n); return;
+      case news::kind::start_failed: has_not_started(n.which, n.text); return;
+      case news::kind::ended: has_ended(n.which, n.done, n.text); return;
+      case news::kind::stopped: break;
+    }
+    become(n.which, application_state::ended);
+    go_on();
+  }
+
+  /// Masters end after their last word, which has come before this. One that has not said it was killed.
+  void handle(const exited& x) {
+    const auto found = std::ranges::find(apps_, x.from, &one::master);
+    if (found == apps_.end()) {
+      if (!x.linked && x.reason.what() != exit_reason::kind::normal)
+        stop({.what = outcome::stopped}, "it was told to exit");
+      return;
+    }
+    if (found->state == application_state::ended) return;
+    const auto which = static_cast<std::size_t>(found - apps_.begin());
+    me_.kill(found->top);
+    const std::string text = "its own process ended: " + x.reason.to_string();
+    if (found->state == application_state::starting)
+      has_not_started(which, text);
+    else
+      has_ended(which, false, text);
+  }
+
+  void handle(signal_heard s) {
+    const std::string name{to_string(s.which)};
+    if (++signals_ > 1) {
+      end_hard(
+          {.what = outcome::stopped_hard, .text = name + " came a second time: stopped at once", .signal = s.which});
+      return;
+    }
+    if (stopping_)
+      me_.log(log_level::warning, name + ": the program is stopping already; once more, and it stops at once");
+    else
+      stop({.what = outcome::stopped, .signal = s.which}, name);
+  }
+  void handle(stop_asked) { stop({.what = outcome::stopped}, "it was asked to"); }
+  void handle(kill_asked) { end_hard({.what = outcome::stopped_hard, .text = "it was killed"}); }
+  void handle(timeout t) {
+    if (t.ref != limit_) return;
+    std::string late;
+    for (std::size_t i = 0; i < apps_.size(); ++i)
+      if (at_work(i)) late += (late.empty() ? "" : ", ") + quoted(name_of(i));
+    const std::string text = "not stopped within " + to_string(*program_->how.stop_within) + " and killed: " + late;
+    if (outcome_.exit_code() == 0) {
+      end_hard({.what = outcome::not_in_time, .text = text, .signal = outcome_.signal});
+      return;
+    }
+    outcome_.text += "; " + text;
+    end_hard(std::move(outcome_));
+  }
+  void handle(request<calls::which_applications>& asked) {
+    std::vector<application_info> all;
+    for (std::size_t i = 0; i < apps_.size(); ++i)
+      all.push_back({.name = name_of(i), .state = apps_[i].state, .restart = app(i).restart, .top = apps_[i].top});
+    asked.reply(std::move(all));
+  }
+
+ private:
+  struct one {
+    application_state state = application_state::waiting;
+    pid master{};
+    pid top{};
+    bool done = false;  // once ended: nothing was wrong
+    std::string why{};  // once ended
+  };
+
+  [[nodiscard]] const application_options& app(std::size_t i) const { return program_->apps[i].app; }
+  [[nodiscard]] const std::string& name_of(std::size_t i) const { return app(i).name; }
+  [[nodiscard]] bool temporary(std::size_t i) const { return app(i).restart == restart::temporary; }
+  [[nodiscard]] bool at_work(std::size_t i) const {
+    return apps_[i].state != application_state::waiting && apps_[i].state != application_state::ended;
+  }
+
+  void become(std::size_t i, application_state now, std::string text = {}) {
+    apps_[i].state = now;
+    if (now == application_state::ended) apps_[i].top = {};
+    me_.log(log_level::info, "application " + quoted(name_of(i)) + ": " + std::string{to_string(now)},
+            {{"application", name_of(i)}});
+    me_.publish(application_event{.now = now, .name = name_of(i), .text = std::move(text)});
+  }
+
+  // -- up
+
+  void start_next() {
+    while (next_ < apps_.size() && !stopping_)
+      if (begin_start(next_++)) return;
+    if (!stopping_) end_if_done();
+  }
+
+  /// False: it can't be started, and that is already dealt with.
+  bool begin_start(std::size_t i) {
+    if (const auto missing = missing_for(i)) return cannot_start(i, *missing), false;
+    become(i, application_state::starting);
+    const auto made = me_.spawn_with({.label = "application " + name_of(i), .link = true}, application_master,
+                                     std::shared_ptr<const program_state>{program_}, i);
+    if (!made) return cannot_start(i, made.error().to_string()), false;
+    apps_[i].master = *made;
+    return true;
+  }
+
+  /// What it depends on is up, or has done its work.
+  [[nodiscard]] std::optional<std::string> missing_for(std::size_t i) const {
+    for (const std::size_t needed : program_->apps[i].needs) {
+      const one& other = apps_[needed];
+      if (other.state == application_state::running || other.done) continue;
+      return "it depends on " + quoted(name_of(needed)) + ", which is not there: " + other.why;
+    }
+    return std::nullopt;
+  }
+
+  void has_started(const news& n) {
+    apps_[n.which].top = n.top;
+    become(n.which, application_state::running);
+    if (stopping_)
+      go_on();
+    else
+      start_next();
+  }
+
+  void has_not_started(std::size_t i, const std::string& why) {
+    cannot_start(i, why);
+    if (stopping_)
+      go_on();
+    else
+      start_next();
+  }
+
+  void cannot_start(std::size_t i, const std::string& why) {
+    apps_[i].why = "it could not be started";
+    become(i, application_state::ended, why);
+    const std::string text = "application " + quoted(name_of(i)) + " could not be started: " + why;
+    me_.log(temporary(i) ? log_level::warning : log_level::error, text, {{"application", name_of(i)}});
+    if (!temporary(i)) stop({.what = outcome::start_failed, .text = text}, text);
+  }
+
+  // -- an end by itself
+
+  void has_ended(std::size_t i, bool done, const std::string& why) {
+    const bool by_us = apps_[i].state == application_state::stopping;
+    apps_[i].done = done;
+    apps_[i].why = "it has ended";
+    become(i, application_state::ended, why);
+    const std::string text = "application " + quoted(name_of(i)) + " ended: " + why;
+    if (!by_us) me_.log(done ? log_level::info : log_level::warning, text, {{"application", name_of(i)}});
+    if (stopping_) {
+      go_on();
+      return;
+    }
+    if (!temporary(i) && !done)
+      stop({.what = outcome::gave_up, .text = text}, text);
+    else if (app(i).restart == restart::permanent && !all_done())
+      stop({.what = outcome::gave_up, .text = text + ", and it is permanent"}, text);
+    else
+      end_if_done();
+  }
+
+  /// All that matter: the temporary ones only when there are no others.
+  [[nodiscard]] bool all_done() const {
+    bool others = false;
+    for (std::size_t i = 0; i < apps_.size(); ++i) {
+      others = others || !temporary(i);
+      if (!temporary(i) && !apps_[i].done) return false;
+    }
+    return others || std::ranges::all_of(apps_, [](const one& a) { return a.state == application_state::ended; });
+  }
+  void end_if_done() {
+    if (next_ == apps_.size() && all_done()) stop({.what = outcome::done}, "all applications are done");
+  }
+
+  // -- down
+
+  void stop(program_outcome out, const std::string& why) {
+    if (stopping_) return;
+    stopping_ = true;
+    outcome_ = std::move(out);
+    std::string hint = signals_ > 0 ? "; a second signal stops it at once" : "";
+    me_.log(outcome_.what == outcome::done ? log_level::info : log_level::warning,
+            "the program stops in order: " + why + hint);
+    if (program_->how.stop_within) limit_ = me_.start_timer(*program_->how.stop_within);
+    go_on();
+  }
+
+  /// Stops the one that was started last of those that are left. One that is still starting is stopped once it is up.
+  void go_on() {
+    if (over_) return;
+    for (std::size_t i = next_; i-- > 0;) {
+      if (!at_work(i)) continue;
+      if (apps_[i].state != application_state::running) return;
+      become(i, application_state::stopping);
+      me_.send(apps_[i].master, stop_order_for_master{});
+      return;
+    }
+    end(std::move(outcome_));
+  }
+
+  void end_hard(program_outcome out) {
+    me_.log(log_level::warning, "the program stops at once", {{"reason", out.text}});
+    // Parents first: they must not see their children end, and do something about it.
+    std::vector<pid> all{me_.id()};
+    for (const one& a : apps_)
+      for (const pid who : {a.master, a.top})
+        if (who) all.push_back(who);
+    std::ranges::copy(family_of(me_.host(), all), std::back_inserter(all));
+    for (const pid who : all)
+      if (who != me_.id()) me_.kill(who);
+    end(std::move(out));
+  }
+
+  void end(program_outcome out) {
+    over_ = true;
+    program_->end(std::move(out));
+  }
+
+  self& me_;
+  std::shared_ptr<program_state> program_;
+  std::vector<one> apps_;      // in the order of their start
+  std::size_t next_ = 0;       // to be started
+  program_outcome outcome_{};  // once it is stopping
+  timer_ref limit_{};
+  int signals_ = 0;
+  bool stopping_ = false;
+  bool over_ = false;
+};
+
+/// Whatever ends the controller, whoever waits is told.
+class last_word {
+ public:
+  explicit last_word(std::shared_ptr<program_state> program) : program_{std::move(program)} {}
+  last_word(const last_word&) = delete;
+  last_word& operator=(const last_word&) = delete;
+  ~last_word() {
+    program_->end({.what = outcome::gave_up, .text = "the process that starts and stops the applications was ended"});
+  }
+
+ private:
+  std::shared_ptr<program_state> program_;
+};
+
+}  // namespace
+
+task<> program_controller(self& me, std::shared_ptr<program_state> program) {
+  const last_word whatever_happens{program};
+  me.trap_exits();
+  controller mine{me, program};
+  mine.begin();
+  while (mine.running()) {
+    auto m =
+        co_await me
+            .receive<news, exited, signal_heard, stop_asked, kill_asked, timeout, request<calls::which_applications>>();
+    std::visit([&](auto& each) { mine.handle(each); }, m);
+  }
+}
+
+}  // namespace coppice::detail
