@@ -43,6 +43,7 @@ program::~program() = default;
 std::optional<program_outcome> program::ended() const { return state_->ended(); }
 program_outcome program::wait() {
   if (controller_) rt_->wait(controller_);  // also for its name to be free
+  signals_.reset();
   return *state_->ended();
 }
 void program::stop() { rt_->send(controller_, detail::stop_asked{}); }
@@ -107,18 +108,21 @@ program applications::start(runtime& rt, run_options how) const {
   auto planned = detail::plan(all_);
   if (!planned) return {rt, refused({.what = outcome::refused, .text = std::string{planned.error().text()}})};
   program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
+  // Before the first child is up: whoever sees it may send a signal.
+  const auto relay = std::make_shared<detail::signal_relay>();
+  const auto& signals = made.state_->how.stop_on;
+  if (!signals.empty())
+    made.signals_ = rt.host().env().os_signals().subscribe(signals, [&rt, relay](os_signal s) { relay->heard(rt, s); });
   const auto spawned = rt.spawn_with({.name = std::string{program_name}, .label = "applications"},
                                      detail::program_controller, made.state_);
   if (!spawned) {
+    made.signals_.reset();
     made.state_->end({.what = outcome::start_failed,
                       .text = "there is another program on this runtime: " + spawned.error().to_string()});
     return made;
   }
   made.controller_ = *spawned;
-  const auto& signals = made.state_->how.stop_on;
-  if (!signals.empty())
-    made.signals_ = rt.host().env().os_signals().subscribe(
-        signals, [&rt, to = *spawned](os_signal s) { rt.send(to, detail::signal_heard{s}); });
+  relay->connect(rt, *spawned);
   return made;
 }
 

@@ -170,6 +170,23 @@ def code_blocks(markdown):
         yield markdown.count("\n", 0, match.start(1)), match.group(1)
 
 
+# <!-- quotes tests/x_test.cpp --> before a ```cpp block: the block stands in that file, which is compiled; blanks aside.
+QUOTE = re.compile(r"^<!-- quotes (\S+) -->\n+```cpp[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def quotes(tree):
+    def bare(text):
+        return re.sub(r"\s+", "", text)
+
+    for path in tree.files("*.md"):
+        for match in QUOTE.finditer(tree.text(path)):
+            line, source = tree.text(path).count("\n", 0, match.start()) + 1, match.group(1)
+            if not tree.has(source):
+                yield path, line, "quotes", f"there is no {source}"
+            elif bare(match.group(2)) not in bare(tree.text(source)):
+                yield path, line, "quotes", f"the code below does not stand in {source} any more: quote it anew"
+
+
 def awaits_in(source):
     """(line, what is wrong), each once."""
     return sorted(set(_awaits_in(source)))
@@ -277,4 +294,4 @@ def dead_files(tree):
         yield path, 1, "dead-file", "no target builds it and nothing includes it"
 
 
-RULES = [layers, words, cxx23, file_length, function_length, one_await, pragma_once, plain_text, dead_files]
+RULES = [layers, words, cxx23, file_length, function_length, one_await, quotes, pragma_once, plain_text, dead_files]

@@ -55,6 +55,19 @@ class Lexing(unittest.TestCase):
         self.assertEqual(cxx.parse("#define OPEN { \\\n  {\nint n;\n").brackets, [])
 
 
+class Quotes(unittest.TestCase):
+    page = "<!-- quotes tests/base/a_test.cpp -->\n```cpp\nint f(int n) {\n  return n;\n}\n```\n"
+
+    def test_what_is_quoted_stands_there_blanks_aside(self):
+        code = "namespace x {\n  int f(int n) { return n; }\n}\n"
+        self.assertEqual(findings({"docs/a.md": self.page, "tests/base/a_test.cpp": code}, "quotes"), [])
+
+    def test_what_has_changed_or_gone_is_found(self):
+        code = "int f(int n) { return n + 1; }\n"
+        self.assertEqual(findings({"docs/a.md": self.page, "tests/base/a_test.cpp": code}), ["docs/a.md:1: quotes"])
+        self.assertEqual(findings({"docs/a.md": "\n" + self.page}), ["docs/a.md:2: quotes"])
+
+
 class FunctionLength(unittest.TestCase):
     def test_functions_are_told_from_other_braces(self):
         text = """\

@@ -31,7 +31,7 @@ struct application_event {
 
 /// A program that was started on a runtime, which must outlive it. Destroying it does not stop the program, but it does
 /// not hear of signals any more.
-/// Thread safety: any thread.
+/// Thread safety: any thread, `wait` one at a time.
 class program {
  public:
   program(program&&) noexcept;
@@ -40,7 +40,7 @@ class program {
 
   /// How it ended; nothing while it runs.
   [[nodiscard]] std::optional<program_outcome> ended() const;
-  /// From a plain thread: until it has ended.
+  /// From a plain thread: until it has ended. Then signals do again what they did before.
   program_outcome wait();
   /// Stops all applications in reverse order, as the first signal does. Returns at once.
   void stop();

@@ -7,6 +7,35 @@
 
 namespace coppice::detail {
 
+// -- to the controller
+struct signal_heard {
+  os_signal which;
+};
+struct stop_asked {};
+struct kill_asked {};
+
+/// Hands signals of the system to the controller; those that come before it is there wait for it.
+class signal_relay {
+ public:
+  void heard(runtime& rt, os_signal s) {
+    const std::scoped_lock lock{mutex_};
+    if (controller_)
+      rt.send(controller_, signal_heard{s});
+    else
+      early_.push_back(s);
+  }
+  void connect(runtime& rt, pid controller) {
+    const std::scoped_lock lock{mutex_};
+    controller_ = controller;
+    for (const os_signal s : std::exchange(early_, {})) rt.send(controller_, signal_heard{s});
+  }
+
+ private:
+  std::mutex mutex_;
+  pid controller_;
+  std::vector<os_signal> early_;
+};
+
 /// Immutable but for the outcome, which is set once.
 class program_state {
  public:
@@ -29,14 +58,8 @@ class program_state {
   std::optional<program_outcome> outcome_;
 };
 
-// -- to the controller
-struct signal_heard {
-  os_signal which;
-};
-struct stop_asked {};
-struct kill_asked {};
-
-/// Of one application, from its master. Each says `started` at most once, and one of the others last.
+/// To the controller: of one application, from its master. Each says `started` at most once, and one of the others
+/// last.
 struct news {
   enum class kind : std::uint8_t {
     started,
