@@ -1,0 +1,186 @@
+// Child specs that live with the type, in all their forms.
+#include <gtest/gtest.h>
+
+#include <coppice/spec/child.hpp>
+
+namespace app {
+
+using namespace coppice;
+using namespace std::chrono_literals;
+
+struct ping {
+  using reply = int;
+};
+struct plain_server {
+  static int handle(ping) { return 1; }
+};
+struct with_arguments {
+  with_arguments(std::string, int) {}
+  static int handle(ping) { return 1; }
+};
+struct states_it {
+  static constexpr child_options supervision{.restart = restart::transient, .shutdown = 2s};
+  static int handle(ping) { return 1; }
+};
+struct names_itself {
+  static constexpr child_options supervision{
+      .id = "the one", .name = "one", .type = child_type::supervisor, .start_within = 3s};
+  static int handle(ping) { return 1; }
+};
+struct owns_it {
+  static coppice::child_spec child_spec(int size) {
+    return child<plain_server>().with({.id = "pool of " + std::to_string(size), .restart = restart::temporary});
+  }
+};
+template <class T>
+struct box {
+  static int handle(ping) { return 1; }
+};
+namespace inner {
+struct deep {
+  static int handle(ping) { return 1; }
+};
+}  // namespace inner
+
+task<> body(self&) { co_return; }
+task<> body_with(self&, std::string, int) { co_return; }
+task<start_result> starts(self& me, int n) {
+  if (n == 0) co_return ignored{};
+  co_return me.spawn_link(body);
+}
+
+}  // namespace app
+
+namespace {
+
+using namespace app;
+
+TEST(child, derives_everything_when_the_type_says_nothing) {
+  const child_spec spec = child<plain_server>();
+  EXPECT_EQ(spec.id, "plain_server");
+  EXPECT_EQ(spec.name, "");
+  EXPECT_TRUE(spec.start);
+  EXPECT_EQ(spec.restart, restart::permanent);
+  EXPECT_EQ(spec.shutdown, std::nullopt);
+  EXPECT_EQ(spec.type, child_type::worker);
+  EXPECT_FALSE(spec.significant);
+  EXPECT_FALSE(spec.backoff);
+  EXPECT_EQ(spec.start_within, forever);
+  EXPECT_TRUE(check(spec));
+}
+
+TEST(child, ids_are_names_of_types_without_their_namespaces) {
+  EXPECT_EQ(child<inner::deep>().id, "deep");
+  EXPECT_EQ(child<box<inner::deep>>().id, "box<app::inner::deep>");
+  EXPECT_EQ(child<box<int>>().id, "box<int>");
+}
+
+TEST(child, takes_the_arguments_of_the_constructor) {
+  EXPECT_EQ((child<with_arguments>("x", 1).id), "with_arguments");
+  EXPECT_TRUE(check(child<with_arguments>("x", 1)));
+}
+
+TEST(child, asks_the_type_what_differs) {
+  const child_spec spec = child<states_it>();
+  EXPECT_EQ(spec.id, "states_it");
+  EXPECT_EQ(spec.restart, restart::transient);
+  EXPECT_EQ(spec.shutdown, shutdown{2s});
+  EXPECT_EQ(spec.type, child_type::worker);
+}
+
+TEST(child, takes_id_name_and_type_from_the_type) {
+  const child_spec spec = child<names_itself>();
+  EXPECT_EQ(spec.id, "the one");
+  EXPECT_EQ(spec.name, "one");
+  EXPECT_EQ(spec.type, child_type::supervisor);
+  EXPECT_EQ(spec.start_within, 3s);
+}
+
+TEST(child, lets_the_type_make_the_whole_spec) {
+  const child_spec spec = child<owns_it>(8);
+  EXPECT_EQ(spec.id, "pool of 8");
+  EXPECT_EQ(spec.restart, restart::temporary);
+}
+
+TEST(child, with_changes_what_it_is_told_and_nothing_else) {
+  const child_spec before = child<states_it>();
+  const child_spec spec = before.with({.id = "x", .significant = true});
+  EXPECT_EQ(spec.id, "x");
+  EXPECT_TRUE(spec.significant);
+  EXPECT_EQ(spec.restart, restart::transient) << "as the type says";
+  EXPECT_EQ(before.id, "states_it") << "the spec itself is as it was";
+  const backoff wait{.first = 1s};
+  const child_spec other = child<plain_server>().with({.name = "n",
+                                                       .restart = restart::temporary,
+                                                       .shutdown = shutdown::brutal_kill(),
+                                                       .type = child_type::supervisor,
+                                                       .backoff = wait,
+                                                       .start_within = 1s});
+  EXPECT_EQ(other.id, "plain_server");
+  EXPECT_EQ(other.name, "n");
+  EXPECT_EQ(other.restart, restart::temporary);
+  EXPECT_EQ(other.shutdown, shutdown::brutal_kill());
+  EXPECT_EQ(other.type, child_type::supervisor);
+  EXPECT_EQ(other.backoff, wait);
+  EXPECT_EQ(other.start_within, 1s);
+}
+
+TEST(child, with_may_be_used_again_and_the_last_word_counts) {
+  const child_spec spec = child<states_it>().with({.id = "a", .restart = restart::temporary}).with({.id = "b"});
+  EXPECT_EQ(spec.id, "b");
+  EXPECT_EQ(spec.restart, restart::temporary);
+}
+
+TEST(child, keeps_copies_of_texts) {
+  std::string id = "a name that is longer than a small string is";
+  const child_spec spec = child<plain_server>().with({.id = id, .name = id});
+  id.assign(id.size(), 'x');
+  EXPECT_EQ(spec.id, "a name that is longer than a small string is");
+  EXPECT_EQ(spec.name, spec.id);
+}
+
+TEST(child, may_be_a_function_which_needs_an_id) {
+  EXPECT_EQ(child(body).id, "");
+  EXPECT_FALSE(check(child(body)));
+  EXPECT_TRUE(check(child(body).with({.id = "b"})));
+  EXPECT_TRUE(check(child(body_with, "text", 1).with({.id = "b"})));
+}
+
+TEST(child, may_be_a_start_function) {
+  const child_spec spec = child(starts, 1).with({.id = "s"});
+  EXPECT_TRUE(check(spec));
+  EXPECT_EQ(spec.start.how().how, detail::recipe::kind::function);
+  EXPECT_EQ(child(body).start.how().how, detail::recipe::kind::at_once);
+  EXPECT_EQ(child<plain_server>().start.how().how, detail::recipe::kind::handshake);
+}
+
+TEST(child, children_of_is_a_list_of_types) {
+  const std::vector<child_spec> all = children_of<plain_server, states_it, inner::deep>();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].id, "plain_server");
+  EXPECT_EQ(all[1].restart, restart::transient);
+  EXPECT_EQ(all[2].id, "deep");
+  EXPECT_TRUE(check(all));
+}
+
+TEST(child, templates_put_their_arguments_first_and_settings_on_top) {
+  const auto workers =
+      child_template<with_arguments>(std::string{"x"}).with({.restart = restart::temporary, .shutdown = 1s});
+  const child_spec spec = workers(42);
+  EXPECT_EQ(spec.id, "with_arguments");
+  EXPECT_EQ(spec.restart, restart::temporary);
+  EXPECT_EQ(spec.shutdown, shutdown{1s});
+  EXPECT_EQ(child_template<plain_server>()().id, "plain_server");
+}
+
+TEST(child, templates_keep_their_own_copies_of_texts) {
+  auto make = [] {
+    const std::string id = "a name that is longer than a small string is";
+    return child_template<plain_server>().with({.id = id});
+  };
+  const auto made = make();
+  EXPECT_EQ(made().id, "a name that is longer than a small string is");
+  EXPECT_EQ(made().with({.id = "other"}).id, "other");
+}
+
+}  // namespace
