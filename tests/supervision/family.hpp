@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -65,9 +66,11 @@ struct worker {
 
 class family {
  public:
-  explicit family(std::uint64_t seed = 1) : world_{seed} {}
+  explicit family(std::uint64_t seed = 1, runtime_options options = {.processes = 1U << 16U, .level = log_level::off})
+      : world_{seed}, node_{world_.add_node({}, std::move(options))} {}
 
   [[nodiscard]] runtime& rt() { return node_.rt(); }
+  [[nodiscard]] sim::node& node() { return node_; }
   [[nodiscard]] sim::world& world() { return world_; }
   journal book;
 
@@ -121,6 +124,14 @@ class family {
   /// All that can happen without time passing.
   void settle() { EXPECT_TRUE(world_.settle()); }
   void pass(std::chrono::nanoseconds time) { world_.run_for(time); }
+  /// Until it is so; false: it is not, within a while.
+  bool until(const std::function<bool()>& so) { return world_.run_until(so, 1s); }
+  /// From here on what supervisors tell is kept.
+  void listen() {
+    rt().spawn(listens, &events);
+    settle();
+  }
+  std::vector<supervisor_event> events;
   /// `a:running b:undefined`
   std::string state() {
     const auto all = ask(which_children(tree));
@@ -151,6 +162,13 @@ class family {
       me.exit(made->id(), std::get<tell>(m).why);
     }
   }
+  static task<> listens(self& me, std::vector<supervisor_event>* into) {
+    me.subscribe<supervisor_event>();
+    for (;;) {
+      auto e = co_await me.receive<supervisor_event>();
+      into->push_back(std::move(e));
+    }
+  }
   template <class M>
   static task<> asking(self&, detail::calling<M> call, std::shared_ptr<std::optional<result<reply_of<M>>>> into) {
     *into = co_await std::move(call);
@@ -159,10 +177,15 @@ class family {
   std::optional<result<ref<supervisor>>> started_;
   std::optional<exit_reason> ended_;
   sim::world world_;
-  sim::node& node_ = world_.add_node();
+  sim::node& node_;
   pid parent_;
 };
 
 using lines = std::vector<std::string>;
+
+/// No timer is later than this.
+inline constexpr std::chrono::milliseconds a_tick{10};
+/// Starts that all fail.
+inline std::deque<std::string> always(const std::string& how) { return std::deque<std::string>(100'000, how); }
 
 }  // namespace coppice

@@ -1,0 +1,179 @@
+// Children that are stuck in code that does not come back; and supervisors on real threads.
+#include <gtest/gtest.h>
+#include <runtime/support.hpp>
+
+#include "family.hpp"
+
+namespace {
+
+using namespace coppice;
+
+struct poke {};
+
+TEST(abandoned_child, is_given_up_so_long_after_it_was_killed) {
+  family f;
+  f.listen();
+  ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b", {.shutdown = 2s})}, .abandon_after = 3s}));
+  f.settle();
+  f.events.clear();
+  f.book.take();
+  f.node().stick(f.who("b"), 1h);
+  const auto done = f.begin(terminate_child(f.tree, "b"));
+  f.pass(5s - 2 * a_tick);
+  EXPECT_FALSE(*done) << "two seconds to stop, three to be killed";
+  f.pass(3s + 4 * a_tick);
+  ASSERT_TRUE(*done);
+  EXPECT_TRUE(**done);
+  EXPECT_FALSE(f.rt().alive(f.who("b")));
+  ASSERT_EQ(f.events.size(), 1U);
+  EXPECT_EQ(f.events[0].what, supervisor_event::kind::abandoned);
+  EXPECT_EQ(f.events[0].child, "b");
+  EXPECT_EQ(f.ask(which_child(f.tree, "b"))->last_reason, exit_reason::abandoned());
+  EXPECT_TRUE(f.ask(restart_child(f.tree, "b"))) << "the supervisor goes on";
+  EXPECT_EQ(f.state(), "a:running b:running");
+}
+
+TEST(abandoned_child, does_not_keep_its_supervisor_from_ending) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b", {.shutdown = 1s}), f.child("c")}, .abandon_after = 1s}));
+  f.book.take();
+  f.node().stick(f.who("b"), 24h);
+  f.stop();
+  f.pass(1min);
+  EXPECT_EQ(f.ended(), exit_reason::shutdown());
+  EXPECT_EQ(f.book.take(), (lines{"stop c shutdown", "stop a shutdown"}));
+}
+
+TEST(abandoned_child, does_not_keep_a_group_from_being_restarted) {
+  family f;
+  ASSERT_TRUE(f.start({.strategy = strategy::one_for_all,
+                       .children = {f.child("a"), f.child("b", {.shutdown = shutdown::brutal_kill()})},
+                       .abandon_after = 1s}));
+  f.node().stick(f.who("b"), 24h);
+  f.crash("a");
+  f.pass(1min);
+  EXPECT_EQ(f.state(), "a:running b:running");
+}
+
+TEST(stuck_child, is_waited_for_unless_it_may_be_abandoned) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = 1s})}}));
+  f.node().stick(f.who("a"), 1h);
+  f.stop();
+  f.pass(59min);
+  EXPECT_FALSE(f.ended());
+  f.pass(2min);
+  EXPECT_EQ(f.ended(), exit_reason::shutdown());
+}
+
+TEST(stuck_child, that_comes_back_in_time_is_just_killed) {
+  family f;
+  f.listen();
+  ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = 1s})}, .abandon_after = 10s}));
+  f.node().stick(f.who("a"), 5s);
+  const auto done = f.begin(terminate_child(f.tree, "a"));
+  f.pass(5s + a_tick);
+  ASSERT_TRUE(*done);
+  EXPECT_EQ(f.ask(which_child(f.tree, "a"))->last_reason, exit_reason::killed());
+  for (const supervisor_event& e : f.events) EXPECT_NE(e.what, supervisor_event::kind::abandoned);
+}
+
+// ---- real threads
+
+struct hang {};
+struct counter {
+  struct bump {
+    using reply = int;
+  };
+  struct crash {};
+  using protocol = coppice::protocol<bump, crash, hang>;
+  explicit counter(trap_door* d = nullptr) : door{d} {}
+  int handle(bump) { return ++value; }
+  static void handle(crash) { throw std::runtime_error{"asked to"}; }
+  void handle(hang) const { door->fall_in(); }
+  trap_door* door;
+  int value = 0;
+};
+
+TEST(supervisor_on_threads, gives_up_a_child_that_is_stuck_in_native_code) {
+  trap_door door;
+  runtime rt{quiet()};
+  const auto tree = start_supervisor(
+      rt, {.children = {child<counter>(&door).with({.id = "a", .shutdown = 1ms}), child<counter>().with({.id = "b"})},
+           .abandon_after = 1ms});
+  ASSERT_TRUE(tree);
+  const pid stuck = rt.call(which_child(*tree, "a"))->who;
+  rt.send(stuck, hang{});
+  door.wait_until_inside();
+  EXPECT_TRUE(rt.call(terminate_child(*tree, "a")));
+  EXPECT_FALSE(rt.alive(stuck));
+  EXPECT_EQ(rt.call(which_child(*tree, "a"))->last_reason, exit_reason::abandoned());
+  EXPECT_TRUE(rt.call(restart_child(*tree, "a")));
+  EXPECT_EQ(rt.call(count_children(*tree))->active, 2U);
+  EXPECT_TRUE(stop(rt, *tree));
+  door.open();
+}
+
+pid wait_for_another(runtime& rt, ref<supervisor> tree, const std::string& id, pid before) {
+  for (;;) {
+    const auto info = rt.call(which_child(tree, id));
+    if (!info) return {};
+    if (info->who && info->who != before) return info->who;
+    std::this_thread::yield();
+  }
+}
+
+TEST(supervisor_on_threads, restarts_from_the_initial_state) {
+  runtime rt{quiet()};
+  const auto tree = start_supervisor(rt, "tree", {.children = {child<counter>()}});
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(rt.where("tree"), tree->id());
+  EXPECT_EQ(start_supervisor(rt, "tree", {}).error().code(), errc::name_taken);
+  const ref<counter> first{rt.call(which_child(*tree, "counter"))->who};
+  EXPECT_EQ(rt.call<counter::bump>(first), 1);
+  EXPECT_EQ(rt.call<counter::bump>(first), 2);
+  rt.cast<counter::crash>(first);
+  const ref<counter> second{wait_for_another(rt, *tree, "counter", first.id())};
+  EXPECT_EQ(rt.call<counter::bump>(second), 1);
+  EXPECT_TRUE(stop(rt, *tree));
+  EXPECT_FALSE(rt.alive(second.id()));
+  EXPECT_EQ(rt.call(which_children(*tree)).error().code(), errc::noproc);
+}
+
+TEST(supervisor_on_threads, answers_all_calls_from_plain_threads) {
+  runtime rt{quiet()};
+  const auto tree = start_supervisor(rt, {.limit = {.restarts = 1000, .within = 1h}});
+  ASSERT_TRUE(tree);
+  EXPECT_TRUE(rt.call(start_child(*tree, child<counter>().with({.id = "a"}))));
+  EXPECT_EQ(rt.call(start_child(*tree, child<counter>().with({.id = "a"}))).error().code(), errc::already_started);
+  EXPECT_TRUE(rt.call(terminate_child(*tree, "a")));
+  EXPECT_TRUE(rt.call(restart_child(*tree, "a")));
+  EXPECT_TRUE(rt.call(get_childspec(*tree, "a")));
+  EXPECT_EQ(rt.call(exit_history(*tree, "a"))->size(), 1U);
+  EXPECT_TRUE(rt.call(upgrade(*tree, {.children = {child<counter>().with({.id = "b"})}})));
+  EXPECT_EQ(rt.call(which_children(*tree))->size(), 2U);
+  EXPECT_TRUE(rt.call(terminate_child(*tree, "a")));
+  EXPECT_TRUE(rt.call(delete_child(*tree, "a")));
+  EXPECT_TRUE(stop(rt, *tree));
+}
+
+TEST(supervisor_on_threads, keeps_up_with_many_crashes_at_once) {
+  constexpr int many = 50;
+  runtime rt{quiet()};
+  std::vector<child_spec> children;
+  for (int i = 0; i < many; ++i) children.push_back(child<counter>().with({.id = std::to_string(i)}));
+  const auto tree =
+      start_supervisor(rt, {.limit = {.restarts = 10 * many, .within = 1h}, .children = std::move(children)});
+  ASSERT_TRUE(tree);
+  const auto before = rt.call(which_children(*tree));
+  for (const child_info& c : *before) rt.kill(c.who);
+  for (const child_info& c : *before) {
+    const pid next = wait_for_another(rt, *tree, c.id, c.who);
+    EXPECT_TRUE(next);
+  }
+  EXPECT_EQ(rt.call(count_children(*tree))->active, static_cast<std::size_t>(many));
+  EXPECT_TRUE(stop(rt, *tree));
+  EXPECT_EQ(start_supervisor(rt, {.children = {{}}}).error().code(), errc::invalid);
+}
+
+}  // namespace
