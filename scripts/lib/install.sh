@@ -34,7 +34,7 @@ install_missing() {
 package_of() {
   case "$1" in
     clang++-19) echo clang-19 ;;
-    erl) echo erlang-base ;;
+    erl | escript) echo erlang-base ;;
     ninja) echo ninja-build ;;
     *) echo "$1" ;;
   esac

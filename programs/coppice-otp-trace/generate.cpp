@@ -1,0 +1,257 @@
+#include "generate.hpp"
+
+#include <initializer_list>
+#include <vector>
+
+#include <coppice/sim/world.hpp>
+
+namespace otp_trace {
+namespace {
+
+// Why a scenario looks as it does: it must have one outcome on OTP, however slow the machine is.
+// - A stubborn worker has a short time to end, since it takes all of it, in real time. Others have a second or more, so
+//   that they never run out of it.
+// - A supervisor that may be killed has only workers that do not trap exits: others would tell of their end while the
+//   supervisor above goes on. Both are called silent here.
+// - The window of restarts counts whole seconds on OTP. So either all happens well within it, or a wait puts more than
+//   a second between what is in and what is out.
+// - An id keeps these properties whatever else is said about it later.
+// What is probably down is mostly left alone or brought up again: most steps should find somebody to do something with.
+
+struct worker {
+  std::string id;
+  std::string home;  // the supervisor it belongs under
+  bool silent = false;
+  bool stubborn = false;
+  bool permanent = false;  // as declared, as is the next
+  bool temporary = false;
+  bool down = false;  // a guess
+};
+
+struct supervisor {
+  std::string id;
+  std::string home;
+  bool silent = false;
+  bool shuts_down = false;  // by itself: auto_shutdown
+  bool down = false;        // a guess
+};
+
+using texts = std::initializer_list<const char*>;
+
+class generator {
+ public:
+  explicit generator(std::uint64_t seed) : dice_{seed} {}
+
+  std::string scenario() {
+    waits_ = chance(0.025);
+    has_stubborn_ = !waits_ && chance(0.3);
+    has_mistakes_ = chance(0.05);
+    lenient_ = chance(0.8);
+    declare_supervisor("-", 1);
+    if (workers_.empty()) declare_worker(supervisors_.front());
+    declared_ = workers_.size();
+    const std::uint64_t steps = between(5, waits_ ? 8 : 15);
+    const std::uint64_t pause_at = waits_ ? between(3, steps - 1) : 0;
+    for (std::uint64_t i = 1; i <= steps; ++i) {
+      if (i == pause_at) {
+        line("step wait " + one_of({"2300", "2300", "120"}));
+      } else {
+        step();
+      }
+    }
+    return text_;
+  }
+
+ private:
+  // -- the tree
+
+  void declare_supervisor(const std::string& parent, int level) {
+    const bool root = level == 1;
+    const supervisor s{.id = root ? "root" : "s" + std::to_string(supervisors_.size()),
+                       .home = parent,
+                       .silent = !root && chance(0.15),
+                       .shuts_down = chance(root ? 0.08 : 0.3)};
+    std::string words = one_of({"one_for_one", "one_for_all", "rest_for_one"}) + limit(level);
+    if (s.shuts_down) words += " auto_shutdown=" + one_of({"any_significant", "all_significant"});
+    if (!root) words += restart(find(parent).shuts_down);
+    if (!root && chance(0.5))
+      words += " shutdown=" + one_of(s.silent ? texts{"brutal_kill", "5000"} : texts{"infinity", "5000"});
+    line("supervisor " + s.id + " " + parent + " " + words);
+    supervisors_.push_back(s);
+    for (std::uint64_t children = between(0, 4); children > 0; --children) {
+      const bool deeper = !s.silent && level < 3 && supervisors_.size() < 5 && chance(root ? 0.45 : 0.25);
+      if (deeper) {
+        declare_supervisor(s.id, level + 1);
+      } else if (workers_.size() < 8) {
+        declare_worker(s);
+      }
+    }
+  }
+
+  void declare_worker(const supervisor& home) {
+    const std::string type = restart(home.shuts_down);
+    const worker w{.id = std::string(1, static_cast<char>('a' + workers_.size())),
+                   .home = home.id,
+                   .silent = home.silent || chance(0.15),
+                   .stubborn = has_stubborn_ && chance(0.4),
+                   .permanent = type.find("restart=t") == std::string::npos,
+                   .temporary = type.find("temporary") != std::string::npos};
+    const std::string words = "worker " + w.id + " " + home.id + type + manners(w) + starts(chance(0.02));
+    line(words);
+    if (has_mistakes_ && chance(0.04)) line(words);  // an id that is there already
+    workers_.push_back(w);
+  }
+
+  /// How many restarts in how many seconds.
+  std::string limit(int level) {
+    const std::uint64_t most = has_stubborn_ ? 2 : 5;  // each may cost the time of a stubborn worker
+    const std::uint64_t least = !lenient_ ? 0 : level == 1 ? most : most - 1;
+    const std::uint64_t seconds = waits_ ? 1 : has_stubborn_ ? 5 : between(2, 5);
+    return " " + std::to_string(between(least, most)) + " " + std::to_string(seconds);
+  }
+
+  /// The restart type, and whether the child is significant: where that makes sense, and sometimes where it does not.
+  std::string restart(bool may_be_significant) {
+    if (has_mistakes_ && chance(0.2))
+      return " significant=true" + some(0.5, " restart=" + one_of({"permanent", "transient"}));
+    if (may_be_significant && chance(0.6)) return " significant=true restart=" + one_of({"transient", "temporary"});
+    return some(0.1, " significant=false") + some(0.85, " restart=" + one_of({"permanent", "permanent", "permanent",
+                                                                              "transient", "transient", "temporary"}));
+  }
+
+  /// How a worker takes its end.
+  std::string manners(const worker& w) {
+    std::string words = w.silent ? " trap=false" : "";
+    if (w.stubborn) return words + " stubborn=true shutdown=" + one_of({"40", "60", "brutal_kill"});
+    return words + some(0.7, " shutdown=" + one_of(w.silent ? texts{"0", "10", "1000", "infinity", "brutal_kill"}
+                                                            : texts{"1000", "5000", "infinity", "brutal_kill"}));
+  }
+
+  std::string starts(bool badly) {
+    if (!badly && chance(0.6)) return {};
+    std::string words = " starts=" + one_of(badly ? texts{"fail", "ignore"} : texts{"ok"});
+    for (std::uint64_t more = between(0, 4); more > 0; --more)
+      words += "," + one_of({"ok", "ok", "ok", "fail", "fail", "ignore"});
+    return words;
+  }
+
+  // -- the steps
+
+  void step() {
+    if (chance(0.6)) focus_ = dice_.below(workers_.size());
+    worker& w = workers_[focus_];
+    supervisor& home = find(w.home);
+    if (home.down && home.home != "-" && chance(0.7)) {
+      home.down = false;
+      return line((chance(0.8) ? "step restart_child " : "step start_child ") + home.home + " " + home.id);
+    }
+    const std::uint64_t pick = w.down && chance(0.8) ? between(53, 92) : dice_.below(100);
+    if (pick < 28) {
+      w.down = w.temporary;
+      line("step crash " + w.id);
+    } else if (pick < 45) {
+      w.down = !w.permanent;
+      line("step exit " + w.id + " " + one_of({"normal", "shutdown", "shutdown+"}));
+    } else if (pick < 53) {
+      line("step kill " + (chance(0.4) ? silent_supervisor(w.id) : w.id));
+    } else if (pick < 66) {
+      start_child();
+    } else if (pick < 93) {
+      call();
+    } else if (pick < 99) {
+      line("step count " + any_supervisor().id);
+    } else {
+      line(chance(0.3) ? "step stop" : "step crash nobody");
+    }
+  }
+
+  void start_child() {
+    const supervisor s = chance(0.8) ? find(workers_[focus_].home) : any_supervisor();
+    if (chance(0.4)) focus_ = newcomer(s);
+    worker& w = workers_[focus_];
+    if (s.silent && !w.silent) return line("step count " + s.id);
+    const bool is_new = w.home.empty();
+    if (focus_ >= declared_) w.home = s.id;
+    w.down = false;
+    const bool odd = chance(0.1);  // a significant child where it may not be allowed
+    line("step start_child " + s.id + " " + w.id +
+         some(is_new ? 1 : 0.4, " restart=" + one_of({"permanent", "transient", "temporary"}) +
+                                    some(odd || s.shuts_down ? 0.5 : 0, " significant=true") + manners(w) +
+                                    starts(chance(0.3))));
+  }
+
+  /// A worker that was not declared: x, or y where it has to be silent.
+  std::size_t newcomer(const supervisor& s) {
+    const std::string id = s.silent || chance(0.3) ? "y" : "x";
+    for (std::size_t i = declared_; i < workers_.size(); ++i)
+      if (workers_[i].id == id) return i;
+    workers_.push_back({.id = id, .home = {}, .silent = id == "y", .stubborn = has_stubborn_ && chance(0.3)});
+    return workers_.size() - 1;
+  }
+
+  /// Of a supervisor, about one of its children, which may be a supervisor, too; or about somebody else.
+  void call() {
+    worker& w = workers_[focus_];
+    const std::string what = kind_of_call(w.down);
+    const supervisor& s = any_supervisor();
+    if (chance(0.03)) return line(what + s.id + " nobody");
+    if (chance(0.02)) return line(what + "nowhere " + w.id);
+    if (chance(0.05)) return line(what + s.id + " " + w.id);
+    if (s.home != "-" && chance(0.25)) return call_about(find(s.id));
+    if (what.starts_with("step t")) w.down = true;
+    if (what.starts_with("step r")) w.down = false;
+    line(what + w.home + " " + w.id);
+  }
+
+  void call_about(supervisor& s) {
+    const std::string what = kind_of_call(s.down);
+    s.down = !what.starts_with("step r");
+    line(what + s.home + " " + s.id);
+  }
+
+  std::string kind_of_call(bool down) {
+    if (down)
+      return "step " +
+             one_of({"restart_child ", "restart_child ", "restart_child ", "delete_child ", "terminate_child "});
+    return "step " +
+           one_of({"terminate_child ", "terminate_child ", "terminate_child ", "restart_child ", "delete_child "});
+  }
+
+  // -- chance and text
+
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + dice_.below(high - low + 1); }
+  bool chance(double p) { return dice_.chance(p); }
+  std::string one_of(texts all) { return all.begin()[dice_.below(all.size())]; }
+  std::string some(double p, const std::string& words) { return chance(p) ? words : std::string{}; }
+  const supervisor& any_supervisor() { return supervisors_[dice_.below(supervisors_.size())]; }
+  [[nodiscard]] supervisor& find(const std::string& id) {
+    for (supervisor& s : supervisors_)
+      if (s.id == id) return s;
+    return supervisors_.front();
+  }
+  [[nodiscard]] std::string silent_supervisor(const std::string& otherwise) const {
+    for (const supervisor& s : supervisors_)
+      if (s.silent) return s.id;
+    return otherwise;
+  }
+  void line(const std::string& words) { text_ += words + "\n"; }
+
+  coppice::sim::dice dice_;
+  bool waits_ = false;
+  bool has_stubborn_ = false;
+  bool has_mistakes_ = false;
+  bool lenient_ = false;
+  std::vector<supervisor> supervisors_;
+  std::vector<worker> workers_;
+  std::size_t declared_ = 0;  // so many of them are; the others come by start_child
+  std::size_t focus_ = 0;     // the worker that steps are about: they stay with one for a while
+  std::string text_;
+};
+
+}  // namespace
+
+std::string generate(std::uint64_t seed) {
+  return "# seed " + std::to_string(seed) + "\n" + generator{seed}.scenario();
+}
+
+}  // namespace otp_trace

@@ -1,0 +1,229 @@
+#include "play.hpp"
+
+#include <coppice/runtime/observe.hpp>
+#include <coppice/sim/world.hpp>
+
+#include "worker.hpp"
+
+namespace otp_trace {
+namespace {
+
+using coppice::result;
+using coppice::self;
+using coppice::task;
+using supervisor = coppice::ref<coppice::supervisor>;
+using namespace std::chrono_literals;
+
+/// The process that plays a scenario, which is the parent of its root.
+class player {
+ public:
+  player(const scenario& s, const coppice::runtime& rt) : scenario_{s}, runtime_{rt}, stage_{s} {}
+  [[nodiscard]] const std::string& trace() const noexcept { return stage_.trace(); }
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+
+  task<> play(self& me) {
+    me.trap_exits();
+    stage_.say("> start");
+    co_await start_root(me);
+    co_await report(me);
+    for (const step& s : scenario_.steps) {
+      stage_.say("> " + s.text);
+      co_await take(me, s);
+      co_await report(me);
+    }
+    stage_.say("> end");
+    co_await shut_down(me);
+    co_await settle(me);
+    stage_.say(".");
+    finished_ = true;
+  }
+
+ private:
+  task<> start_root(self& me) {
+    me.subscribe<coppice::process_ended>();
+    const std::function<coppice::supervisor_spec()> init = [this] { return tree::init(&stage_, scenario_.root); };
+    const coppice::spawn_options named{.name = scenario_.root, .label = {}, .link = true};
+    const auto begun = co_await coppice::start_with<coppice::supervisor>(me, named, coppice::forever, init);
+    answer(begun);
+    if (begun) stage_.has_begun(scenario_.root, begun->id());
+    me.unsubscribe<coppice::process_ended>();
+    // Who could not be started is not heard of any more in Coppice, but on OTP 25 its starter gets its exit signal.
+    for (;;) {
+      auto mail = co_await me.receive<coppice::process_ended>(0ns);
+      const auto* end = std::get_if<coppice::process_ended>(&mail);
+      if (end == nullptr) break;
+      if (end->name == scenario_.root) root_end_ = end->reason;
+    }
+  }
+
+  // -- the steps
+
+  task<> take(self& me, const step& s) {
+    switch (s.what) {
+      case step::kind::crash: to_worker(s.target, "crash"); break;
+      case step::kind::exit: to_worker(s.target, s.reason); break;
+      case step::kind::kill: kill(me, s.target); break;
+      case step::kind::wait:
+        co_await me.sleep(s.time);
+        stage_.say("= ok");
+        break;
+      case step::kind::stop:
+        stage_.say("= ok");
+        co_await shut_down(me);
+        break;
+      default: co_await call(s);
+    }
+  }
+
+  void to_worker(const std::string& id, std::string_view reason) {
+    const coppice::pid who = living(id);
+    stage_.say(who ? "= ok" : "= no_process");
+    if (who) coppice::ref<worker>{who}.cast<worker::end>(reason_for(reason));
+  }
+
+  void kill(self& me, const std::string& id) {
+    const coppice::pid who = living(id);
+    stage_.say(who ? "= ok" : "= no_process");
+    if (who) me.kill(who);
+  }
+
+  task<> call(const step& s) {
+    if (s.how) stage_.give_spec(s.child, *s.how);
+    const supervisor called{living(s.target)};
+    if (!called) {
+      stage_.say("= no_process");
+    } else if (s.what == step::kind::start_child) {
+      coppice::child_spec spec = stage_.child(s.child);
+      const auto began = co_await start_child(called, std::move(spec));
+      answer(began);
+    } else if (s.what == step::kind::terminate_child) {
+      const auto ended = co_await terminate_child(called, s.child);
+      answer(ended);
+    } else if (s.what == step::kind::restart_child) {
+      const auto began = co_await restart_child(called, s.child);
+      answer(began);
+    } else if (s.what == step::kind::delete_child) {
+      const auto deleted = co_await delete_child(called, s.child);
+      answer(deleted);
+    } else {
+      const auto counted = co_await count_children(called);
+      answer_counts(counted);
+    }
+  }
+
+  template <class T>
+  void answer(const result<T>& r) {
+    stage_.say(r ? "= ok" : "= " + word_for(r.error()));
+  }
+
+  void answer_counts(const result<coppice::child_counts>& r) {
+    if (!r) return answer(r);
+    stage_.say("= specs:" + std::to_string(r->specs) + " active:" + std::to_string(r->active) +
+               " supervisors:" + std::to_string(r->supervisors) + " workers:" + std::to_string(r->workers));
+  }
+
+  static std::string word_for(const coppice::error& e) {
+    using coppice::errc;
+    switch (e.code()) {
+      case errc::noproc:
+      case errc::exited: return "exit";
+      case errc::start_failed: return "error failed";
+      case errc::duplicate_id: return "error duplicate_child_name";
+      default: return "error " + std::string{to_string(e.code())};
+    }
+  }
+
+  task<> shut_down(self& me) {
+    const coppice::pid root = living(scenario_.root);
+    if (!root) co_return;
+    me.exit(root, coppice::exit_reason::shutdown());
+    const auto end = co_await me.receive<coppice::exited>();
+    root_end_ = end.reason;
+  }
+
+  // -- what has come of it
+
+  [[nodiscard]] coppice::pid living(const std::string& id) const {
+    const coppice::pid who = stage_.last(id);
+    return runtime_.alive(who) ? who : coppice::pid{};
+  }
+
+  /// Until nothing happens any more: all that is left to happen now happens before a sleep is over, and a supervisor
+  /// that waits for a child to end does not answer before.
+  task<> settle(self& me) {
+    for (std::size_t seen = 0; seen != stage_.trace().size();) {
+      seen = stage_.trace().size();
+      co_await me.sleep(1ms);
+      co_await ask_all(scenario_.root);
+    }
+  }
+
+  /// Also finds out who the supervisors are now.
+  task<> ask_all(std::string id) {
+    const supervisor asked{living(id)};
+    if (asked) {
+      const auto children = co_await which_children(asked);
+      if (children)
+        for (const coppice::child_info& c : *children)
+          if (c.type == coppice::child_type::supervisor && c.who) stage_.has_begun(c.id, c.who);
+    }
+    for (const std::string& below : stage_.supervisors_below(id)) co_await ask_all(below);
+  }
+
+  task<> report(self& me) {
+    co_await settle(me);
+    co_await show(scenario_.root);
+    if (!root_end_) {
+      auto end = co_await me.receive<coppice::exited>(0ns);
+      if (auto* x = std::get_if<coppice::exited>(&end)) root_end_ = x->reason;
+    }
+    if (root_end_) stage_.say("! root exited " + otp_trace::word_for(*root_end_));
+    root_end_.reset();
+  }
+
+  task<> show(std::string id) {
+    const supervisor shown{living(id)};
+    std::string line = "| " + id;
+    if (shown) {
+      const auto children = co_await which_children(shown);
+      for (const coppice::child_info& c : children.value()) line += " " + c.id + ":" + word_for(c.state);
+    } else {
+      line += " down";
+    }
+    stage_.say(line);
+    for (const std::string& below : stage_.supervisors_below(id)) co_await show(below);
+  }
+
+  static std::string word_for(coppice::child_state state) {
+    switch (state) {
+      case coppice::child_state::running: return "alive";
+      case coppice::child_state::restarting: return "restarting";
+      case coppice::child_state::undefined: break;
+    }
+    return "undefined";
+  }
+
+  const scenario& scenario_;
+  const coppice::runtime& runtime_;
+  stage stage_;
+  std::optional<coppice::exit_reason> root_end_;  // not told yet
+  bool finished_ = false;
+};
+
+task<> perform(self& me, player* p) { co_await p->play(me); }
+
+}  // namespace
+
+std::string play(const scenario& s, std::uint64_t seed) {
+  coppice::sim::world world{seed};
+  coppice::runtime& rt = world.add_node().rt();
+  player p{s, rt};
+  rt.spawn(perform, &p);
+  if (!world.run_until([&] { return p.finished(); }))
+    throw std::runtime_error{"it comes to no end; so far it went:\n" + p.trace()};
+  std::string trace = p.trace();
+  world.nodes().front().crash();  // before the player goes, which the processes use
+  return trace;
+}
+
+}  // namespace otp_trace
