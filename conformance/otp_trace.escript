@@ -155,14 +155,13 @@ reason(_) -> "other".
 %% --- the steps --------------------------------------------------------------
 
 step(Run, ["crash", Id], _) -> to_worker(Run, Id, crash);
-step(Run, ["exit", Id, "shutdown+"], _) -> to_worker(Run, Id, {shutdown, done});
-step(Run, ["exit", Id, R], _) -> to_worker(Run, Id, list_to_atom(R));
+step(Run, ["exit", Id, R], _) -> to_worker(Run, Id, exit_reason(R));
 step(Run, ["kill", Id], _) ->
     case pid(Run, Id) of undefined -> print(Run, "= no_process"); P -> print(Run, "= ok"), exit(P, kill) end;
 step(Run, ["wait", Ms], _) -> timer:sleep(list_to_integer(Ms)), print(Run, "= ok");
 step(Run, ["stop"], Root) -> print(Run, "= ok"), shut_down(Run, Root);
 step(Run, ["start_child", Sup, Id | Opts], _) ->
-    Spec = case Opts of [] -> known(Run, {spec, Id}); _ -> worker_spec(Run, Id, options(Opts)) end,
+    Spec = spec(Run, Id, Opts),
     on(Run, Sup, fun(P) -> answer(Run, supervisor:start_child(P, Spec)) end);
 step(Run, ["terminate_child", Sup, Id], _) ->
     on(Run, Sup, fun(P) -> answer(Run, supervisor:terminate_child(P, Id)) end);
@@ -171,7 +170,47 @@ step(Run, ["restart_child", Sup, Id], _) ->
 step(Run, ["delete_child", Sup, Id], _) ->
     on(Run, Sup, fun(P) -> answer(Run, supervisor:delete_child(P, Id)) end);
 step(Run, ["count", Sup], _) ->
-    on(Run, Sup, fun(P) -> print(Run, "= " ++ counts(supervisor:count_children(P))) end).
+    on(Run, Sup, fun(P) -> print(Run, "= " ++ answer(supervisor:count_children(P))) end);
+step(Run, ["burst", Sup | Words], Root) ->
+    case pid(Run, Sup) of undefined -> print(Run, "= no_process"); P -> burst(Run, P, parts(Words, []), Root) end.
+
+%% All of it is there before the supervisor sees any of it.
+burst(Run, P, Parts, Root) ->
+    erlang:suspend_process(P),
+    Asked = [part(Run, P, Part) || Part <- Parts],
+    erlang:resume_process(P),
+    Answers = [case A of {text, Text} -> Text; {asked, R} -> response(gen_server:receive_response(R, infinity)) end
+               || A <- Asked],
+    settle(Run, Root),
+    print(Run, "= " ++ lists:join(", ", Answers)).
+
+parts([], []) -> [];
+parts([], Part) -> [lists:reverse(Part)];
+parts([";" | Words], Part) -> [lists:reverse(Part) | parts(Words, [])];
+parts([Word | Words], Part) -> parts(Words, [Word | Part]).
+
+part(Run, _, ["crash", Id]) -> ended(Run, Id, fun(P) -> gen_server:cast(P, {stop, crash}) end);
+part(Run, _, ["exit", Id, R]) -> ended(Run, Id, fun(P) -> gen_server:cast(P, {stop, exit_reason(R)}) end);
+part(Run, _, ["kill", Id]) -> ended(Run, Id, fun(P) -> exit(P, kill) end);
+part(Run, P, ["start_child", Id | Opts]) -> {asked, gen_server:send_request(P, {start_child, spec(Run, Id, Opts)})};
+part(_, P, ["count"]) -> {asked, gen_server:send_request(P, count_children)};
+part(_, P, [Call, Id]) -> {asked, gen_server:send_request(P, {list_to_atom(Call), Id})}.
+
+%% Its supervisor has the exit signal when we know of its end, since one scheduler does both without a break.
+ended(Run, Id, End) ->
+    case pid(Run, Id) of
+        undefined -> {text, "no_process"};
+        P -> M = monitor(process, P), End(P), receive {'DOWN', M, process, P, _} -> {text, "ok"} end
+    end.
+
+response({reply, Answer}) -> answer(Answer);
+response({error, _}) -> "exit".
+
+spec(Run, Id, []) -> known(Run, {spec, Id});
+spec(Run, Id, Opts) -> worker_spec(Run, Id, options(Opts)).
+
+exit_reason("shutdown+") -> {shutdown, done};
+exit_reason(R) -> list_to_atom(R).
 
 counts(C) ->
     lists:join(" ", [atom_to_list(K) ++ ":" ++ integer_to_list(proplists:get_value(K, C))
@@ -190,6 +229,7 @@ on(Run, Sup, F) ->
     end.
 
 answer(Run, Answer) -> print(Run, "= " ++ answer(Answer)).
+answer([_ | _] = Counts) -> counts(Counts);
 answer({ok, _}) -> "ok";
 answer({ok, _, _}) -> "ok";
 answer(ok) -> "ok";

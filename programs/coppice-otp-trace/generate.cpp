@@ -1,5 +1,6 @@
 #include "generate.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace {
 //   supervisor above goes on. Both are called silent here.
 // - The window of restarts counts whole seconds on OTP. So either all happens well within it, or a wait puts more than
 //   a second between what is in and what is out.
+// - A burst is about workers of its supervisor only: nobody else is held.
 // - An id keeps these properties whatever else is said about it later.
 // What is probably down is mostly left alone or brought up again: most steps should find somebody to do something with.
 
@@ -25,7 +27,8 @@ struct worker {
   bool stubborn = false;
   bool permanent = false;  // as declared, as is the next
   bool temporary = false;
-  bool down = false;  // a guess
+  bool down = false;     // a guess
+  bool strayed = false;  // it was started under another supervisor, too
 };
 
 struct supervisor {
@@ -47,6 +50,7 @@ class generator {
     has_stubborn_ = !waits_ && chance(0.3);
     has_mistakes_ = chance(0.05);
     lenient_ = chance(0.8);
+    fails_often_ = chance(0.25);
     declare_supervisor("-", 1);
     if (workers_.empty()) declare_worker(supervisors_.front());
     declared_ = workers_.size();
@@ -128,10 +132,10 @@ class generator {
   }
 
   std::string starts(bool badly) {
-    if (!badly && chance(0.6)) return {};
+    if (!badly && chance(fails_often_ ? 0.2 : 0.6)) return {};
     std::string words = " starts=" + one_of(badly ? texts{"fail", "ignore"} : texts{"ok"});
     for (std::uint64_t more = between(0, 4); more > 0; --more)
-      words += "," + one_of({"ok", "ok", "ok", "fail", "fail", "ignore"});
+      words += "," + (fails_often_ && chance(0.4) ? "fail" : one_of({"ok", "ok", "ok", "fail", "fail", "ignore"}));
     return words;
   }
 
@@ -146,14 +150,16 @@ class generator {
       return line((chance(0.8) ? "step restart_child " : "step start_child ") + home.home + " " + home.id);
     }
     const std::uint64_t pick = w.down && chance(0.8) ? between(53, 92) : dice_.below(100);
-    if (pick < 28) {
+    if (pick < 20) {
       w.down = w.temporary;
       line("step crash " + w.id);
-    } else if (pick < 45) {
+    } else if (pick < 34) {
       w.down = !w.permanent;
       line("step exit " + w.id + " " + one_of({"normal", "shutdown", "shutdown+"}));
-    } else if (pick < 53) {
+    } else if (pick < 41) {
       line("step kill " + (chance(0.4) ? silent_supervisor(w.id) : w.id));
+    } else if (pick < 53) {
+      burst(home);
     } else if (pick < 66) {
       start_child();
     } else if (pick < 93) {
@@ -165,19 +171,50 @@ class generator {
     }
   }
 
+  void burst(const supervisor& s) {
+    std::string words = "step burst " + s.id;
+    std::string separator = " ";
+    for (std::uint64_t parts = between(2, 5); parts > 0; --parts) {
+      words += separator + part_of_burst(s);
+      separator = " ; ";
+    }
+    line(words);
+  }
+
+  std::string part_of_burst(const supervisor& s) {
+    std::vector<std::size_t> own;
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+      if (workers_[i].home == s.id && !workers_[i].strayed) own.push_back(i);
+    if (own.empty() || chance(0.05)) return chance(0.5) ? "count" : "restart_child nobody";
+    const bool stays = std::ranges::find(own, focus_) != own.end() && chance(0.5);
+    if (!stays) focus_ = own[dice_.below(own.size())];
+    const worker& w = workers_[focus_];
+    if (chance(0.6)) {
+      // A stubborn one may hang, and a burst waits for its end.
+      if (w.stubborn || chance(0.25)) return "kill " + w.id;
+      if (chance(0.6)) return "crash " + w.id;
+      return "exit " + w.id + " " + one_of({"normal", "shutdown", "shutdown+"});
+    }
+    if (chance(0.2)) return "start_child " + w.id + some(0.5, new_spec(s, w));
+    return one_of({"terminate_child ", "restart_child ", "restart_child ", "delete_child "}) + w.id;
+  }
+
+  std::string new_spec(const supervisor& s, const worker& w) {
+    const bool odd = chance(0.1);  // a significant child where it may not be allowed
+    return " restart=" + one_of({"permanent", "transient", "temporary"}) +
+           some(odd || s.shuts_down ? 0.5 : 0, " significant=true") + manners(w) + starts(chance(0.3));
+  }
+
   void start_child() {
     const supervisor s = chance(0.8) ? find(workers_[focus_].home) : any_supervisor();
     if (chance(0.4)) focus_ = newcomer(s);
     worker& w = workers_[focus_];
     if (s.silent && !w.silent) return line("step count " + s.id);
     const bool is_new = w.home.empty();
+    w.strayed = w.strayed || (!is_new && w.home != s.id);
     if (focus_ >= declared_) w.home = s.id;
     w.down = false;
-    const bool odd = chance(0.1);  // a significant child where it may not be allowed
-    line("step start_child " + s.id + " " + w.id +
-         some(is_new ? 1 : 0.4, " restart=" + one_of({"permanent", "transient", "temporary"}) +
-                                    some(odd || s.shuts_down ? 0.5 : 0, " significant=true") + manners(w) +
-                                    starts(chance(0.3))));
+    line("step start_child " + s.id + " " + w.id + some(is_new ? 1 : 0.4, new_spec(s, w)));
   }
 
   /// A worker that was not declared: x, or y where it has to be silent.
@@ -241,6 +278,7 @@ class generator {
   bool has_stubborn_ = false;
   bool has_mistakes_ = false;
   bool lenient_ = false;
+  bool fails_often_ = false;
   std::vector<supervisor> supervisors_;
   std::vector<worker> workers_;
   std::size_t declared_ = 0;  // so many of them are; the others come by start_child

@@ -34,7 +34,7 @@ class parser {
       declare(w);
     } else if (w[0] == "step") {
       if (scenario_.root.empty()) throw bad_line{"a step, but no supervisor is declared"};
-      add_step(w);
+      scenario_.steps.push_back(parse_step(w));
     } else {
       throw bad_line{"'" + w[0] + "' begins no statement; they begin with supervisor, worker or step"};
     }
@@ -86,7 +86,7 @@ class parser {
       throw bad_line{"'" + id + "' is " + a(known->second) + ", but this step is for " + a(kind)};
   }
 
-  void add_step(const words& w) {
+  step parse_step(const words& w) {
     static const std::map<std::string, std::pair<step::kind, std::string>, std::less<>> forms = {
         {"crash", {step::kind::crash, "WORKER"}},
         {"exit", {step::kind::exit, "WORKER REASON"}},
@@ -96,6 +96,7 @@ class parser {
         {"restart_child", {step::kind::restart_child, "SUPERVISOR CHILD"}},
         {"delete_child", {step::kind::delete_child, "SUPERVISOR CHILD"}},
         {"count", {step::kind::count, "SUPERVISOR"}},
+        {"burst", {step::kind::burst, "SUPERVISOR STEP ;..."}},
         {"wait", {step::kind::wait, "MILLISECONDS"}},
         {"stop", {step::kind::stop, ""}},
     };
@@ -107,14 +108,14 @@ class parser {
     }
     const auto& [kind, arguments] = form->second;
     const auto count = static_cast<std::size_t>(std::ranges::count(arguments, ' ')) + (arguments.empty() ? 2 : 3);
-    const bool open = arguments.ends_with("...]");
+    const bool open = arguments.find("...") != std::string::npos;  // the last word of the form may be missing
     if (open ? w.size() < count - 1 : w.size() != count)
       throw bad_line{"expected: step " + w[1] + (arguments.empty() ? "" : " ") + arguments};
     step s;
     s.what = kind;
     s.text = joined({w.begin() + 1, w.end()});
     fill(s, w);
-    scenario_.steps.push_back(std::move(s));
+    return s;
   }
 
   void fill(step& s, const words& w) {
@@ -132,6 +133,7 @@ class parser {
     }
     expect(w[2], declaration::kind::supervisor);
     s.target = w[2];
+    if (s.what == step::kind::burst) return burst(s, w);
     if (s.what != step::kind::count) s.child = w[3];
     if (s.what == step::kind::start_child) start_child(s, w);
   }
@@ -145,6 +147,25 @@ class parser {
     expect(s.child, declaration::kind::worker);
     name(s.child, declaration::kind::worker);
     s.how = parse_options(w, 4, options_of::worker);
+  }
+
+  /// The steps of a burst, between semicolons; its supervisor is the one that they call.
+  void burst(step& s, const words& w) {
+    for (auto from = w.begin() + 3; from < w.end();) {
+      const auto end = std::find(from, w.end(), ";");
+      words one{"step"};
+      one.insert(one.end(), from, end);
+      from = end == w.end() ? end : end + 1;
+      static const words calls = {"start_child", "terminate_child", "restart_child", "delete_child", "count"};
+      static const words others = {"crash", "exit", "kill"};
+      const std::string name = one.size() < 2 ? "" : one[1];
+      if (std::ranges::find(calls, name) != calls.end()) {
+        one.insert(one.begin() + 2, s.target);
+      } else if (std::ranges::find(others, name) == others.end()) {
+        throw bad_line{"'" + name + "' can't be part of a burst"};
+      }
+      s.parts.push_back(parse_step(one));
+    }
   }
 
   static std::string reason(const std::string& word) {

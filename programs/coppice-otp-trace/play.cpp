@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 /// The process that plays a scenario, which is the parent of its root.
 class player {
  public:
-  player(const scenario& s, const coppice::runtime& rt) : scenario_{s}, runtime_{rt}, stage_{s} {}
+  player(const scenario& s, coppice::sim::node& where) : scenario_{s}, node_{where}, stage_{s} {}
   [[nodiscard]] const std::string& trace() const noexcept { return stage_.trace(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
 
@@ -44,7 +44,7 @@ class player {
     const std::function<coppice::supervisor_spec()> init = [this] { return tree::init(&stage_, scenario_.root); };
     const coppice::spawn_options named{.name = scenario_.root, .label = {}, .link = true};
     const auto begun = co_await coppice::start_with<coppice::supervisor>(me, named, coppice::forever, init);
-    answer(begun);
+    stage_.say("= " + word_for(begun));
     if (begun) stage_.has_begun(scenario_.root, begun->id());
     me.unsubscribe<coppice::process_ended>();
     // Who could not be started is not heard of any more in Coppice, but on OTP 25 its starter gets its exit signal.
@@ -71,6 +71,7 @@ class player {
         stage_.say("= ok");
         co_await shut_down(me);
         break;
+      case step::kind::burst: co_await burst(me, s); break;
       default: co_await call(s);
     }
   }
@@ -78,7 +79,11 @@ class player {
   void to_worker(const std::string& id, std::string_view reason) {
     const coppice::pid who = living(id);
     stage_.say(who ? "= ok" : "= no_process");
-    if (who) coppice::ref<worker>{who}.cast<worker::end>(reason_for(reason));
+    if (who) tell(who, reason);
+  }
+
+  static void tell(coppice::pid who, std::string_view reason) {
+    coppice::ref<worker>{who}.cast<worker::end>(reason_for(reason));
   }
 
   void kill(self& me, const std::string& id) {
@@ -90,36 +95,104 @@ class player {
   task<> call(const step& s) {
     if (s.how) stage_.give_spec(s.child, *s.how);
     const supervisor called{living(s.target)};
-    if (!called) {
-      stage_.say("= no_process");
-    } else if (s.what == step::kind::start_child) {
-      coppice::child_spec spec = stage_.child(s.child);
-      const auto began = co_await start_child(called, std::move(spec));
-      answer(began);
-    } else if (s.what == step::kind::terminate_child) {
-      const auto ended = co_await terminate_child(called, s.child);
-      answer(ended);
-    } else if (s.what == step::kind::restart_child) {
-      const auto began = co_await restart_child(called, s.child);
-      answer(began);
-    } else if (s.what == step::kind::delete_child) {
-      const auto deleted = co_await delete_child(called, s.child);
-      answer(deleted);
-    } else {
-      const auto counted = co_await count_children(called);
-      answer_counts(counted);
-    }
+    std::string answer = "no_process";
+    if (called) answer = co_await ask(called, s);
+    stage_.say("= " + answer);
   }
+
+  task<std::string> ask(supervisor called, const step& s) {
+    switch (s.what) {
+      case step::kind::start_child: {
+        coppice::child_spec spec = stage_.child(s.child);
+        const auto began = co_await start_child(called, std::move(spec));
+        co_return word_for(began);
+      }
+      case step::kind::terminate_child: {
+        const auto ended = co_await terminate_child(called, s.child);
+        co_return word_for(ended);
+      }
+      case step::kind::restart_child: {
+        const auto began = co_await restart_child(called, s.child);
+        co_return began ? "ok" : word_for(as_said(began.error()));
+      }
+      case step::kind::delete_child: {
+        const auto deleted = co_await delete_child(called, s.child);
+        co_return word_for(deleted);
+      }
+      default: break;
+    }
+    const auto counted = co_await count_children(called);
+    co_return word_for(counted);
+  }
+
+  // -- a burst: the supervisor is stuck in a call until all of it has arrived
+
+  task<> burst(self& me, const step& s) {
+    const supervisor held{living(s.target)};
+    if (!held) {
+      stage_.say("= no_process");
+      co_return;
+    }
+    step first;
+    first.what = step::kind::count;
+    std::vector<std::string> answers(s.parts.size() + 1);
+    node_.stick(held.id(), (s.parts.size() + 2) * 1ms);
+    co_await send_call(me, held, first, answers[0]);
+    for (std::size_t i = 0; i < s.parts.size(); ++i) {
+      const step& part = s.parts[i];
+      if (part.what == step::kind::crash || part.what == step::kind::exit || part.what == step::kind::kill) {
+        co_await end_worker(me, part, answers[i + 1]);
+      } else {
+        if (part.how) stage_.give_spec(part.child, *part.how);
+        co_await send_call(me, held, part, answers[i + 1]);
+      }
+    }
+    co_await me.sleep(2ms);
+    co_await settle(me);
+    std::string line;
+    for (std::size_t i = 1; i < answers.size(); ++i) line += (i == 1 ? "= " : ", ") + answers[i];
+    stage_.say(line);
+  }
+
+  /// By somebody who waits for the answer, which arrives before anything else happens.
+  task<> send_call(self& me, supervisor held, const step& s, std::string& answer) {
+    me.spawn(ask_in_burst, this, held, &s, &answer);
+    co_await me.sleep(100us);
+  }
+
+  static task<> ask_in_burst(self&, player* p, supervisor held, const step* s, std::string* answer) {
+    *answer = co_await p->ask(held, *s);
+  }
+
+  task<> end_worker(self& me, const step& s, std::string& answer) {
+    const coppice::pid who = living(s.target);
+    answer = who ? "ok" : "no_process";
+    if (!who) co_return;
+    me.monitor(who);
+    if (s.what == step::kind::kill) {
+      me.kill(who);
+    } else {
+      tell(who, s.what == step::kind::crash ? "crash" : s.reason);
+    }
+    co_await me.receive<coppice::down>();
+  }
+
+  // -- answers
 
   template <class T>
-  void answer(const result<T>& r) {
-    stage_.say(r ? "= ok" : "= " + word_for(r.error()));
+  static std::string word_for(const result<T>& r) {
+    return r ? "ok" : word_for(r.error());
   }
 
-  void answer_counts(const result<coppice::child_counts>& r) {
-    if (!r) return answer(r);
-    stage_.say("= specs:" + std::to_string(r->specs) + " active:" + std::to_string(r->active) +
-               " supervisors:" + std::to_string(r->supervisors) + " workers:" + std::to_string(r->workers));
+  static std::string word_for(const result<coppice::child_counts>& r) {
+    if (!r) return word_for(r.error());
+    return "specs:" + std::to_string(r->specs) + " active:" + std::to_string(r->active) +
+           " supervisors:" + std::to_string(r->supervisors) + " workers:" + std::to_string(r->workers);
+  }
+
+  /// OTP's restart_child answers what the start said; its start_child says that it failed, with that inside.
+  static const coppice::error& as_said(const coppice::error& e) {
+    return e.code() == coppice::errc::start_failed && e.cause() != nullptr ? *e.cause() : e;
   }
 
   static std::string word_for(const coppice::error& e) {
@@ -145,16 +218,17 @@ class player {
 
   [[nodiscard]] coppice::pid living(const std::string& id) const {
     const coppice::pid who = stage_.last(id);
-    return runtime_.alive(who) ? who : coppice::pid{};
+    return node_.rt().alive(who) ? who : coppice::pid{};
   }
 
   /// Until nothing happens any more: all that is left to happen now happens before a sleep is over, and a supervisor
-  /// that waits for a child to end does not answer before.
+  /// that waits for a child to end does not answer before. That it answers may be news to the one above it, so twice.
   task<> settle(self& me) {
-    for (std::size_t seen = 0; seen != stage_.trace().size();) {
-      seen = stage_.trace().size();
+    for (int quiet = 0; quiet < 2; ++quiet) {
+      const std::size_t seen = stage_.trace().size();
       co_await me.sleep(1ms);
       co_await ask_all(scenario_.root);
+      if (stage_.trace().size() != seen) quiet = -1;
     }
   }
 
@@ -204,7 +278,7 @@ class player {
   }
 
   const scenario& scenario_;
-  const coppice::runtime& runtime_;
+  coppice::sim::node& node_;
   stage stage_;
   std::optional<coppice::exit_reason> root_end_;  // not told yet
   bool finished_ = false;
@@ -216,13 +290,13 @@ task<> perform(self& me, player* p) { co_await p->play(me); }
 
 std::string play(const scenario& s, std::uint64_t seed) {
   coppice::sim::world world{seed};
-  coppice::runtime& rt = world.add_node().rt();
-  player p{s, rt};
-  rt.spawn(perform, &p);
+  coppice::sim::node& node = world.add_node();
+  player p{s, node};
+  node.rt().spawn(perform, &p);
   if (!world.run_until([&] { return p.finished(); }))
     throw std::runtime_error{"it comes to no end; so far it went:\n" + p.trace()};
   std::string trace = p.trace();
-  world.nodes().front().crash();  // before the player goes, which the processes use
+  node.crash();  // before the player goes, which the processes use
   return trace;
 }
 

@@ -36,13 +36,26 @@ struct declaration {
 };
 
 struct step {
-  enum class kind { crash, exit, kill, start_child, terminate_child, restart_child, delete_child, count, wait, stop };
+  enum class kind {
+    crash,
+    exit,
+    kill,
+    start_child,
+    terminate_child,
+    restart_child,
+    delete_child,
+    count,
+    burst,
+    wait,
+    stop
+  };
   kind what = kind::stop;
   std::string text;            ///< as the trace shows it
   std::string target;          ///< a worker, or the supervisor that is called
   std::string child;           ///< of a call
   std::string reason;          ///< of an exit: normal, shutdown, shutdown+
   std::optional<options> how;  ///< of a start_child: the new spec, if one is given
+  std::vector<step> parts;     ///< of a burst
   std::chrono::milliseconds time{0};
 };
 
