@@ -27,8 +27,12 @@ OUT = ROOT / "build/bench"
 TIMEOUT_S = 60
 MIN_ROUNDS = 5
 
-# What the value of a workload is, and with it what "better" means.
-RATE, TIME, BYTES = "rate", "time", "bytes"
+# What the value of a workload is, and with it what "better" means. Growth is how
+# many times more the last part of a run takes than the first: 1 is wanted,
+# whatever the peers do.
+RATE, TIME, BYTES, GROWTH = "rate", "time", "bytes", "growth"
+
+PEER_NAMES = {"erlang": "Erlang", "caf": "CAF"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,14 @@ class Workload:
     must: float | None
     goal: float | None
     what: str
+    peers: tuple[str, ...] = ("erlang", "caf")
+    notes: dict[str, str] = field(default_factory=dict)  # what to know of a figure: {"erlang": text}
 
+
+ERLANG = ("erlang",)  # CAF has no supervisor: what needs one is measured against Erlang alone
+SHORT_LISTS = "at its best: 100 supervisors of one child each, which keeps their lists of restarts short"
+BY_HAND = "has no supervisor: a parent made by hand, with monitor and spawn"
+AT_ITS_BEST = {"erlang": SHORT_LISTS, "caf": BY_HAND}
 
 WORKLOADS = [
     Workload("pingpong", RATE, "M round trips/s", 8, 16, "one pair, 1,000,000 round trips"),
@@ -60,6 +71,25 @@ WORKLOADS = [
     Workload("mem_process_1m", BYTES, "bytes", 0.3, 0.15, "1,000,000 idle processes, bytes each"),
     Workload("mem_receiver_100k", BYTES, "bytes", 0.3, 0.15, "100,000 idle servers with state, bytes each"),
     Workload("mem_receiver_1m", BYTES, "bytes", 0.3, 0.15, "1,000,000 idle servers with state, bytes each"),
+    Workload("restart_latency", TIME, "us", 4, 8, "crash of a child until its successor answers a call: median",
+             notes=AT_ITS_BEST),
+    Workload("restart_latency_p99", TIME, "us", 4, 8, "the same: 99th percentile", notes=AT_ITS_BEST),
+    Workload("restarts", RATE, "k/s", 3, 5, "100 children crash as soon as they are up, 20,000 restarts",
+             notes=AT_ITS_BEST),
+    Workload("restarts_window", RATE, "k/s", 20, 40, "the same with one supervisor, all restarts in one window",
+             peers=ERLANG),
+    Workload("restarts_window_us", TIME, "us", 20, 40, "one child, 20,000 restarts in one window: median latency",
+             peers=ERLANG),
+    Workload("restarts_growth", GROWTH, "last/first", 1.2, 1.1, "the same: latency of the last 10 % to the first",
+             peers=ERLANG),
+    Workload("start_children", TIME, "ms", 5, 10, "a supervisor starts 100,000 children", peers=ERLANG),
+    Workload("stop_children", TIME, "ms", 5, 10, "it stops them, in order", peers=ERLANG),
+    Workload("one_for_all", TIME, "ms", 8, 15, "1,000 children: crash of one until all are up again",
+             notes={"caf": BY_HAND}),
+    Workload("server_call", RATE, "M calls/s", 8, 16, "one client, one supervised server, 500,000 calls"),
+    Workload("server_call100", RATE, "M calls/s", 8, 16, "100 clients, one supervised server, 1,000,000 calls"),
+    Workload("mem_supervised", BYTES, "bytes", 0.15, 0.08, "100,000 idle supervised servers, bytes each, all included",
+             peers=ERLANG),
 ]
 
 # Emulator flags that make Erlang better at single workloads.
@@ -89,6 +119,7 @@ def ours_command(workload, program):
 
 def erlang_command(workload):
     return ["erl", "+S", "2:2", "+P", "3000000", *ERLANG_FLAGS.get(workload, []), "-noinput",
+            "-kernel", "logger_level", "none",  # a report of each crash would cost more than the restart
             "-pa", str(OUT), "-run", "peer_bench", "main", workload]
 
 
@@ -123,9 +154,9 @@ def last_line(text):
     return lines[-1] if lines else "no message"
 
 
-def build_peer(source, target, command):
+def build_peer(sources, target, command):
     """A peer that cannot be built has no program, and so no figures either."""
-    if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+    if target.exists() and all(target.stat().st_mtime > s.stat().st_mtime for s in sources):
         return
     target.unlink(missing_ok=True)
     print(f"building {target.relative_to(ROOT)}", file=sys.stderr)
@@ -137,12 +168,12 @@ def build_peer(source, target, command):
 
 def build_peers():
     OUT.mkdir(parents=True, exist_ok=True)
-    erlang = PEERS / "erlang/peer_bench.erl"
-    build_peer(erlang, OUT / "peer_bench.beam", ["erlc", "-o", str(OUT), str(erlang)])
-    caf = PEERS / "caf/caf_bench.cpp"
+    for source in sorted(PEERS.glob("erlang/*.erl")):
+        build_peer([source], OUT / f"{source.stem}.beam", ["erlc", "-o", str(OUT), str(source)])
+    caf = sorted(PEERS.glob("caf/*.cpp"))
     target = OUT / "caf_bench"
-    build_peer(caf, target, ["g++", "-std=c++17", "-O2", "-DNDEBUG", "-o", str(target), str(caf),
-                             "-lcaf_core", "-pthread"])
+    build_peer([*caf, *PEERS.glob("caf/*.hpp")], target,
+               ["g++", "-std=c++17", "-O2", "-DNDEBUG", "-o", str(target), *map(str, caf), "-lcaf_core", "-pthread"])
 
 
 # ---------------------------------------------------------------- measurement
@@ -161,12 +192,10 @@ class Series:
 
 
 def measure(workload, rounds, warm_up, program):
-    """Ours, Erlang's and CAF's series, by name."""
-    commands = {
-        "ours": ours_command(workload.name, program),
-        "erlang": erlang_command(workload.name),
-        "caf": caf_command(workload.name),
-    }
+    """Our series and those of the workload's peers, by name."""
+    peers = {"erlang": erlang_command, "caf": caf_command}
+    commands = {"ours": ours_command(workload.name, program)}
+    commands |= {who: peers[who](workload.name) for who in workload.peers}
     series = {who: Series() for who in commands}
     for number in range(rounds + (1 if warm_up else 0)):
         for who, command in commands.items():
@@ -194,14 +223,16 @@ def better_peer(kind, series):
 
 
 def ratio_of(kind, ours, peer):
-    """How many times better we are; for bytes our share of the peer's."""
+    """How many times better we are; for bytes our share of the peer's, for growth our own."""
     if ours is None or peer is None:
         return None
+    if kind == GROWTH:
+        return ours
     return peer / ours if kind == TIME else ours / peer
 
 
 def reached(kind, ratio, wanted):
-    return ratio <= wanted if kind == BYTES else ratio >= wanted
+    return ratio <= wanted if kind in (BYTES, GROWTH) else ratio >= wanted
 
 
 # --------------------------------------------------------------------- report
@@ -219,7 +250,7 @@ def number(x):
 def wanted_text(kind, ratio, wanted):
     if wanted is None:
         return ""
-    sign = "<=" if kind == BYTES else ""
+    sign = "<=" if kind in (BYTES, GROWTH) else ""
     mark = "" if ratio is None else " yes" if reached(kind, ratio, wanted) else " NO"
     return f"{sign}{wanted:g}{mark}"
 
@@ -227,10 +258,12 @@ def wanted_text(kind, ratio, wanted):
 def ratio_text(kind, ratio):
     if ratio is None:
         return "-"
+    if kind == GROWTH:
+        return f"{ratio:.2f} +"
     return f"{ratio:.3f} *" if kind == BYTES else f"{ratio:.2f}x"
 
 
-COLUMNS = [("workload", 17), ("unit", 15), ("ours", 9), ("Erlang", 9), ("CAF", 9), ("ratio", 8),
+COLUMNS = [("workload", 19), ("unit", 15), ("ours", 9), ("Erlang", 9), ("CAF", 9), ("ratio", 8),
            ("ours min-max", 16), ("must", 10), ("goal", 10)]
 
 
@@ -249,11 +282,26 @@ class Report:
         print_row([name for name, _ in COLUMNS])
         print_row(["-" * width for _, width in COLUMNS])
 
-    def cell(self, workload, who, series):
+    def note(self, text):
+        """The mark of a footnote, the same one for the same text."""
+        if text not in self.notes:
+            self.notes.append(text)
+        return f"[{self.notes.index(text) + 1}]"
+
+    def ours_cell(self, workload, series):
         if series.failure is None:
             return number(series.median)
-        self.notes.append(f"{workload.name}, {who}: {series.failure}")
-        return f"- [{len(self.notes)}]"
+        return "- " + self.note(f"{workload.name}, ours: {series.failure}")
+
+    def peer_cell(self, workload, who, series):
+        if who not in series:
+            return "-"
+        name = PEER_NAMES[who]
+        if series[who].failure is not None:
+            return "- " + self.note(f"{workload.name}, {name}: {series[who].failure}")
+        text = number(series[who].median)
+        remark = workload.notes.get(who)
+        return text if remark is None else f"{text} {self.note(f'{name} {remark}')}"
 
     def row(self, workload, series, ratio):
         ours = series["ours"]
@@ -262,9 +310,9 @@ class Report:
             spread = f"{number(min(ours.values))}-{number(max(ours.values))}"
         print_row([
             workload.name, workload.unit,
-            self.cell(workload, "ours", ours),
-            self.cell(workload, "Erlang", series["erlang"]),
-            self.cell(workload, "CAF", series["caf"]),
+            self.ours_cell(workload, ours),
+            self.peer_cell(workload, "erlang", series),
+            self.peer_cell(workload, "caf", series),
             ratio_text(workload.kind, ratio), spread,
             wanted_text(workload.kind, ratio, workload.must),
             wanted_text(workload.kind, ratio, workload.goal),
@@ -274,6 +322,7 @@ class Report:
         print()
         print("ratio: how many times better ours is than the better peer, by medians.")
         print("*      our bytes divided by the better peer's: lower is better.")
+        print("+      ours alone: how much slower the end of the run is than its beginning.")
         for i, text in enumerate(self.notes, 1):
             print(f"[{i}] {text}")
 
@@ -319,9 +368,9 @@ def print_machine(rounds):
 def json_entry(workload, series, ratio, rounds):
     return {
         "workload": workload.name, "unit": workload.unit,
-        "ours": series["ours"].median, "erlang": series["erlang"].median,
-        "caf": series["caf"].median, "ratio": ratio, "rounds": rounds,
-        "must": workload.must, "goal": workload.goal,
+        "ours": series["ours"].median,
+        **{who: series[who].median if who in series else None for who in PEER_NAMES},
+        "ratio": ratio, "rounds": rounds, "must": workload.must, "goal": workload.goal,
     }
 
 
@@ -357,7 +406,7 @@ def chosen_workloads(parser, words):
 def print_list():
     for w in WORKLOADS:
         wanted = "" if w.must is None else f"must {w.must:g}, goal {w.goal:g}"
-        print(f"{w.name:18} {w.unit:16} {wanted:22} {w.what}")
+        print(f"{w.name:19} {w.unit:16} {wanted:22} {w.what}")
 
 
 def main():

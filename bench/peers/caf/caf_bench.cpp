@@ -18,60 +18,21 @@
 // Actors are ended by CAF once nobody holds a handle to them, so whatever has
 // to stay alive is held by `keep`, or by a cycle that is never broken.
 
+#include "caf_bench.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <future>
 #include <string>
 #include <thread>
-#include <vector>
 
-#include "caf/all.hpp"
+namespace caf_bench {
 
 namespace {
 
-using caf::actor;
-using caf::actor_system;
-using caf::behavior;
-using caf::event_based_actor;
-using caf::stateful_actor;
-using clk = std::chrono::steady_clock;
-
 // ---------------------------------------------------------------- utilities
-
-// Lets the main thread sleep until the workload says that it is over. The time
-// is taken where the event happens, so waking the main thread is not measured.
-class finish_line {
- public:
-  void cross() { end_.set_value(clk::now()); }
-  clk::time_point wait() { return end_.get_future().get(); }
-
- private:
-  std::promise<clk::time_point> end_;
-};
-
-double seconds(clk::duration d) { return std::chrono::duration<double>(d).count(); }
-
-// Calls cross() when the last of `n` parties has arrived.
-class countdown {
- public:
-  explicit countdown(int64_t n) : left_(n) {}
-  void arrive() {
-    if (left_.fetch_sub(1) == 1) line_.cross();
-  }
-  clk::time_point wait() { return line_.wait(); }
-
- private:
-  std::atomic<int64_t> left_;
-  finish_line line_;
-};
 
 // Whole milliseconds from 0 to `limit`. The generator costs a few ns, so it does
 // not show in the timer figures. The Erlang side has the same one.
@@ -102,8 +63,6 @@ int64_t resident_bytes() {
   std::fclose(f);
   return int64_t{resident} * sysconf(_SC_PAGESIZE);
 }
-
-void go(const actor& x) { caf::anon_send(x, int64_t{1}); }
 
 // ------------------------------------------------- pingpong, pairs, and ring
 
@@ -352,8 +311,6 @@ double monitor(actor_system& sys) {
   return n / seconds(end.wait() - start) / 1e6;
 }
 
-using actors = std::vector<actor>;
-
 // The hub calls link_to on its children and not the other way round, since
 // link_to searches the links of its argument: O(1) this way, O(n) the other.
 behavior hub(event_based_actor* self, const actors* children, finish_line* linked) {
@@ -440,12 +397,6 @@ double mem_receiver_1m(actor_system& sys) { return mem_receiver(sys, 1000000); }
 
 // ---------------------------------------------------------------------- main
 
-struct workload {
-  const char* name;
-  const char* policy;
-  double (*run)(actor_system&);
-};
-
 const workload workloads[] = {
     {"pingpong", "stealing", pingpong},
     {"pairs", "stealing", pairs},
@@ -457,6 +408,8 @@ const workload workloads[] = {
     {"call", "stealing", call},
     {"call100", "sharing", call100},
     {"callpairs", "stealing", callpairs},
+    {"server_call", "stealing", call},  // who started the server makes no difference
+    {"server_call100", "sharing", call100},
     {"timers", "stealing", timers},
     {"timer_fire", "sharing", timer_fire},
     {"monitor", "stealing", monitor},
@@ -470,13 +423,17 @@ const workload workloads[] = {
 const workload* find(const std::string& name) {
   for (auto& w : workloads)
     if (name == w.name) return &w;
+  for (auto& w : supervision_workloads())
+    if (name == w.name) return &w;
   return nullptr;
 }
 
 }  // namespace
 
+}  // namespace caf_bench
+
 int main(int argc, char** argv) {
-  auto* w = argc > 1 ? find(argv[1]) : nullptr;
+  auto* w = argc > 1 ? caf_bench::find(argv[1]) : nullptr;
   if (w == nullptr) {
     std::fprintf(stderr, "usage: caf_bench WORKLOAD [stealing|sharing]\n");
     return 2;

@@ -26,6 +26,7 @@
 -export([init/1, handle_call/3, handle_cast/2]).
 -export([pong/1, pinger/4, ring_node/1, counter/2, sender/2, one_shot/2, skynet_node/3,
          spawn_parent/2, client/3, armer/4, idle/0, hub/2]).
+-export([calls_to/3, bytes_of/1, await/1]).  % for peer_supervision
 
 -define(OFF_HEAP, [{message_queue_data, off_heap}]).
 
@@ -60,7 +61,8 @@ run(links) -> links(100000);
 run(mem_process_100k) -> mem_process(100000);
 run(mem_process_1m) -> mem_process(1000000);
 run(mem_receiver_100k) -> mem_receiver(100000);
-run(mem_receiver_1m) -> mem_receiver(1000000).
+run(mem_receiver_1m) -> mem_receiver(1000000);
+run(Name) -> peer_supervision:run(Name).
 
 %% --------------------------------------------------------------- utilities
 
@@ -200,7 +202,11 @@ skynet_sum(N, Sum) -> receive X -> skynet_sum(N - 1, Sum + X) end.
 %% -------------------------------------------------------------------- calls
 
 calls(Clients, Servers, Calls) ->
-    Pids = list_to_tuple([start_server() || _ <- lists:seq(1, Servers)]),
+    calls_to([start_server() || _ <- lists:seq(1, Servers)], Clients, Calls).
+
+calls_to(List, Clients, Calls) ->
+    Pids = list_to_tuple(List),
+    Servers = length(List),
     Callers = [spawn(?MODULE, client, [element(1 + I rem Servers, Pids), Calls, self()])
                || I <- lists:seq(1, Clients)],
     Start = now_s(),
@@ -293,13 +299,16 @@ await_down(N) -> receive {'DOWN', _, process, _, boom} -> await_down(N - 1) end.
 
 %% Read from the system and not from erlang:memory(), to count what CAF's figure
 %% counts: the allocators' waste, and the process table where it gets used.
-bytes_each(N, Start) ->
+bytes_each(N, StartOne) ->
+    bytes_of(fun() -> repeat(N, StartOne) end) / N.
+
+bytes_of(Start) ->
     erlang:garbage_collect(),
     Before = resident_bytes(),
-    repeat(N, Start),
+    Start(),
     erlang:garbage_collect(),
     timer:sleep(100),
-    (resident_bytes() - Before) / N.
+    resident_bytes() - Before.
 
 %% The initial heap is most of a process by default. spawn_opt cannot make it
 %% smaller than the emulator's default, so run.py lowers that one (+hms).
