@@ -50,6 +50,7 @@ task<start_outcome> await_start(self& me, pid who, std::uint64_t number, std::ch
                                 monitor_ref watched_as, death_watcher* deaths) {
   start_outcome out = co_await starting(who, number, within, watched_as, deaths);
   if (out.what != start_outcome::kind::timed_out) co_return out;
+  if (watched_as) me.unlink(who);  // so that a starter that does not trap exits survives; the monitor tells of the end
   me.kill(who);
   start_outcome last = co_await starting(who, 0, no_timeout, watched_as, deaths);
   out.reason = std::move(last.reason);

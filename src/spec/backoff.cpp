@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <coppice/spec/backoff.hpp>
 #include <coppice/spec/shutdown.hpp>
@@ -18,7 +19,8 @@ std::int64_t times_first(backoff_curve curve, unsigned failures, std::int64_t mo
   }
   std::int64_t before = 1;
   std::int64_t now = 1;
-  for (unsigned i = 1; i < failures && now < most; ++i) before = std::exchange(now, now + before);
+  for (unsigned i = 1; i < failures && now < most; ++i)
+    before = std::exchange(now, now > most - before ? most : now + before);
   return std::min(now, most);
 }
 
@@ -26,15 +28,18 @@ std::int64_t times_first(backoff_curve curve, unsigned failures, std::int64_t mo
 
 std::chrono::nanoseconds backoff::wait_after(unsigned failures) const noexcept {
   if (failures == 0 || first.count() <= 0) return std::chrono::nanoseconds{0};
-  const std::int64_t most = cap / first + 1;
-  return std::min(first * times_first(curve, failures, most), cap);
+  const std::int64_t most = cap / first;  // so that the product does not overflow
+  const std::int64_t times =
+      times_first(curve, failures, most + (most < std::numeric_limits<std::int64_t>::max() ? 1 : 0));
+  return times > most ? cap : first * times;
 }
 
 std::chrono::nanoseconds backoff::wait_after(unsigned failures, std::uint64_t random) const noexcept {
   const std::chrono::nanoseconds plain = wait_after(failures);
   const double share = static_cast<double>(random >> 11U) * 0x1.0p-53 * 2 - 1;  // from -1 to 1
-  const auto moved = std::chrono::nanoseconds{std::llround(static_cast<double>(plain.count()) * (1 + jitter * share))};
-  return std::clamp(moved, std::chrono::nanoseconds{0}, cap);
+  const double moved = static_cast<double>(plain.count()) * (1 + jitter * share);
+  if (moved >= static_cast<double>(cap.count())) return cap;
+  return std::chrono::nanoseconds{std::max(std::llround(moved), 0LL)};
 }
 
 result<void> backoff::check() const {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <unordered_set>
 
 #include <coppice/base/ensure.hpp>
@@ -30,7 +32,8 @@ std::string to_string(std::chrono::nanoseconds time) {
   if (time == std::chrono::nanoseconds::max()) return "forever";
   const std::int64_t count = time.count();
   if (count == 0) return "0s";
-  if (count < 0) return "-" + to_string(std::chrono::nanoseconds{-count});
+  if (count < 0)
+    return "-" + to_string(std::chrono::nanoseconds{-std::max(count, -std::numeric_limits<std::int64_t>::max() + 1)});
   for (const unit& u : units) {
     if (count < u.size) continue;
     std::string text = std::to_string(count / u.size);

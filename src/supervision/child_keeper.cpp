@@ -113,6 +113,9 @@ task<void> child_keeper::stop_one(self& me, supervised& c, std::string because) 
 }
 
 void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process how, std::string because) {
+  // It had ended before. How it did lies somewhere in the mail, unless it had unlinked itself.
+  if (how.reason.what() == exit_reason::kind::noproc && early_.find(who) == nullptr)
+    look_at_deaths_put_aside(me, *this);
   by_pid_.erase(who);
   if (const exit_reason* early = early_.find(who)) {
     if (how.reason.what() == exit_reason::kind::noproc) how.reason = *early;

@@ -27,10 +27,31 @@ task<start_result> run_start_function(self& me, const recipe& how) {
 
 }  // namespace
 
+namespace {
+/// Takes nothing: it only looks.
+struct onlooker : waiter {
+  death_watcher& deaths;
+  explicit onlooker(death_watcher& d) noexcept : waiter{&how}, deaths{d} {}
+  static bool take(waiter& w, coroutine&, envelope& e) {
+    if (e.type == &plain<exited>) static_cast<onlooker&>(w).deaths.saw(static_cast<letter<exited>&>(e).body);
+    return false;
+  }
+  static constexpr wait_type how{.take = &take, .expire = nullptr};
+};
+}  // namespace
+
+void look_at_deaths_put_aside(self& me, death_watcher& deaths) {
+  onlooker looks{deaths};
+  (void)static_cast<coroutine&>(me).take_saved(looks);
+}
+
 task<start_result> start_process(self& me, start_order order, death_watcher& deaths) {
   const recipe& how = order.start.how();
   if (how.how == recipe::kind::function) {
     start_result started = co_await run_start_function(me, how);
+    if (const pid* who = std::get_if<pid>(&started); who != nullptr && !*who)
+      co_return start_result{
+          error{errc::start_failed, "the start function answered with nobody; ignored{} is an answer, too"}};
     co_return started;
   }
   const bool waits = how.how == recipe::kind::handshake;

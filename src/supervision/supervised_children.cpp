@@ -138,9 +138,11 @@ std::size_t supervised_children::first_to_restart(const supervised& c) const noe
 
 task<void> supervised_children::restart_now(self& me, supervised& c) {
   if (strategy_ == strategy::one_for_one) {
-    const std::optional<error> failed = co_await start_one(me, c);
+    const std::optional<error> failed = co_await start_or_forget(me, c);
     if (failed) start_has_failed(me, c, *failed);
   } else {
+    // It is down like the others: should one before it fail, the retry is that one's.
+    c.state = child_state::undefined;
     const std::size_t first = first_to_restart(c);
     co_await stop_range(me, first, c);
     co_await start_range(me, first);

@@ -50,7 +50,9 @@ task<result<pid>> supervised_children::restart_child(self& me, std::string id) {
   supervised& c = **known;
   std::optional<error> failed = co_await start_one(me, c);
   if (failed) co_return std::unexpected{not_started(c.id, std::move(*failed))};
-  co_return c.who;
+  const pid who = c.who;
+  if (!who && c.restart == restart::temporary) forget(c);
+  co_return who;
 }
 
 result<void> supervised_children::delete_child(const std::string& id) {

@@ -66,11 +66,14 @@ concept defers_to = callable_message<M> && (requires(T& t, M m, reply_to<reply_o
 /// When an object was busy last, for those that want to know when they are idle.
 struct idle_watch {
   time_point last{};
+  time_point due{};  // of the check on its way
   std::uint32_t handled = 0;
+  std::uint32_t checks = 0;  // the newest of them counts
   bool armed = false;
 };
 struct idle_check {
   std::uint32_t handled;
+  std::uint32_t number;
 };
 struct no_watch {};
 
@@ -138,7 +141,9 @@ void after_handler([[maybe_unused]] body& b, [[maybe_unused]] turn& t) {
     if (t.ends) return;
     ++mine.watch.handled;
     mine.watch.last = t.k->now();
-    if (!mine.watch.armed) watch_for_idleness(t, mine.watch, mine.object.idle_after());
+    const std::chrono::nanoseconds limit = mine.object.idle_after();
+    if (!mine.watch.armed || (limit != no_timeout && mine.watch.last + limit < mine.watch.due))
+      watch_for_idleness(t, mine.watch, limit);
   }
 }
 
@@ -294,8 +299,9 @@ bool take_idle_check(body& b, turn& t, envelope& e) {
   if constexpr (has_idle<T>) {
     if (e.type != &plain<idle_check>) return false;
     auto& mine = static_cast<object_body<T>&>(b);
+    const auto [handled, number] = take_body<idle_check>(e);
+    if (number != mine.watch.checks) return true;  // a shorter one is on its way, or has been
     mine.watch.armed = false;
-    const std::uint32_t handled = take_body<idle_check>(e).handled;
     const std::chrono::nanoseconds limit = mine.object.idle_after();
     if (handled == mine.watch.handled || (limit.count() > 0 && t.k->now() - mine.watch.last >= limit)) {
       idle nothing_came;
@@ -409,7 +415,7 @@ class ref {
     requires handles_cast<T, M>
   void cast(Args&&... args) const {
     detail::kernel& k = detail::kernel_here();
-    k.send(pid_, detail::signal::message, detail::make_letter<M>(detail::handled<T, M>, std::forward<Args>(args)...));
+    k.send(pid_, detail::signal::message, detail::make_mail<M>(detail::handled<T, M>, std::forward<Args>(args)...));
   }
   /// From inside a process: `const auto n = co_await counters.call<counter::bump>(3);`
   template <class M, class... Args>

@@ -61,8 +61,7 @@ class runtime {
   template <class M>
   void send(pid to, M&& message) {
     using body = std::decay_t<M>;
-    kernel_->send(to, detail::signal::message,
-                  detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+    kernel_->send(to, detail::signal::message, detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
   /// To whoever has that name now; a dead letter when nobody has.
   template <class M>
@@ -73,13 +72,13 @@ class runtime {
     requires handles_cast<T, M>
   void cast(ref<T> to, Args&&... args) {
     kernel_->send(to.id(), detail::signal::message,
-                  detail::make_letter<M>(detail::handled<T, M>, std::forward<Args>(args)...));
+                  detail::make_mail<M>(detail::handled<T, M>, std::forward<Args>(args)...));
   }
   template <class M>
   timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
     using body = std::decay_t<M>;
     return kernel_->arm(kernel_->time_after(delay), to, detail::signal::message,
-                        detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+                        detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
   bool cancel(timer_ref ref) { return kernel_->disarm(ref); }
   void exit(pid who, exit_reason reason) { kernel_->send_exit(who, {pid{}, std::move(reason), false}); }

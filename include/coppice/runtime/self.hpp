@@ -81,8 +81,7 @@ class self {
   template <class M>
   void send(pid to, M&& message) {
     using body = std::decay_t<M>;
-    kernel_->send(to, detail::signal::message,
-                  detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+    kernel_->send(to, detail::signal::message, detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
   /// To whoever has that name now; a dead letter when nobody has.
   template <class M>
@@ -167,7 +166,7 @@ class self {
   timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
     using body = std::decay_t<M>;
     return kernel_->arm(kernel_->time_after(delay), to, detail::signal::message,
-                        detail::make_letter<body>(detail::plain<body>, std::forward<M>(message)));
+                        detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
   /// A `timeout` with the same ref comes after `delay`, unless it is cancelled before.
   timer_ref start_timer(std::chrono::nanoseconds delay) {

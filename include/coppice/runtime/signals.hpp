@@ -9,8 +9,10 @@ namespace coppice {
 struct exited {
   pid from;
   exit_reason reason;
-  bool linked = false;  ///< it came over a link; false: somebody called `exit`
+  bool linked = false;  ///< it came over a link; false: somebody called `exit`, or just sent this
 };
+/// Nobody can forge what comes over a link.
+inline void not_from_the_runtime(exited& x) noexcept { x.linked = false; }
 
 /// To a process that monitors: `who` has ended, or can't be reached any more. Exactly one for every monitor.
 struct down {

@@ -14,6 +14,10 @@ struct start_order {
 /// Starts a child, linked to this process, and waits until it has begun.
 [[nodiscard]] task<start_result> start_process(self& me, start_order order, death_watcher& deaths);
 
+/// Deaths that came while this process waited for something else than a child, in a start function of the user's or for
+/// its turn, and were put aside.
+void look_at_deaths_put_aside(self& me, death_watcher& deaths);
+
 struct stopped_process {
   exit_reason reason{};  // noproc: it had ended before
   bool abandoned = false;

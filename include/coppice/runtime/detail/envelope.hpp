@@ -133,6 +133,14 @@ template <class M, class... Args>
   }
 }
 
+/// A message that a user sends. What only the runtime can know is taken out of it: see `exited`.
+template <class M, class... Args>
+[[nodiscard]] letter<M>* make_mail(const message_type& type, Args&&... args) {
+  letter<M>* e = make_letter<M>(type, std::forward<Args>(args)...);
+  if constexpr (requires { not_from_the_runtime(e->body); }) not_from_the_runtime(e->body);
+  return e;
+}
+
 template <class M>
 void drop_body(kernel&, envelope& e, loss) {
   std::destroy_at(std::addressof(static_cast<letter<M>&>(e).body));

@@ -18,7 +18,7 @@ class event_stream {
   template <class E>
   void publish(const E& event) {
     if (count_.load(std::memory_order_relaxed) == 0) return;
-    for (const pid who : subscribers(plain<E>)) kernel_.send(who, signal::message, make_letter<E>(plain<E>, event));
+    for (const pid who : subscribers(plain<E>)) kernel_.send(who, signal::message, make_mail<E>(plain<E>, event));
   }
   [[nodiscard]] bool wanted(const message_type& type) {
     return count_.load(std::memory_order_relaxed) != 0 && !subscribers(type).empty();
