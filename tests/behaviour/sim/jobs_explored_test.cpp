@@ -170,7 +170,8 @@ void look_at_what_is_left(runtime& rt, pid owner, const ledger& b) {
 
 void property(sim::world& w, body what, int most) {
   const auto b = std::make_shared<ledger>();
-  runtime& rt = w.add_node().rt();
+  sim::node& n = w.add_node();
+  runtime& rt = n.rt();
   const pid owner = rt.spawn(what, b);
   const std::uint64_t kills = w.chance().below(6);
   const bool kills_owner = w.chance().below(3) == 0;
@@ -183,6 +184,11 @@ void property(sim::world& w, body what, int most) {
       rt.kill(victim);
     else
       rt.exit(victim, exit_reason::error("from outside"));
+  }
+  if (w.chance().below(10) == 0) {
+    n.crash();
+    sim::require(b->running == 0, "a crash has left a job");
+    return;
   }
   w.run_for(30s);
   look_at_what_is_left(rt, owner, *b);

@@ -110,7 +110,8 @@ void compare(runtime& rt, const Registry& in, const ledger& b) {
 template <class Registry>
 void property(sim::world& w) {
   const auto b = std::make_shared<ledger>();
-  runtime& rt = w.add_node().rt();
+  sim::node& n = w.add_node();
+  runtime& rt = n.rt();
   const Registry in = Registry::start(rt);
   std::vector<pid> all;
   for (int i = 0; i < 6; ++i) all.push_back(rt.spawn(citizen<Registry>, in, b));
@@ -121,6 +122,11 @@ void property(sim::world& w) {
     if (i == 4 && keeper_ends) rt.kill(in.kept_by());
     const pid victim = all[w.chance().below(all.size())];
     if (w.chance().below(2) == 0) rt.kill(victim);
+  }
+  if (w.chance().below(10) == 0) {
+    n.crash();
+    sim::require(in.count() == 0 && b->locks.empty(), "a crash has left entries or locks");
+    return;
   }
   w.run();
   sim::require(b->wrong.empty(), b->wrong);
