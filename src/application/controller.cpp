@@ -167,7 +167,8 @@ class controller {
     apps_[i].why = "it has ended";
     become(i, application_state::ended, why);
     const std::string text = "application " + quoted(name_of(i)) + " ended: " + why;
-    if (!by_us) me_.log(done ? log_level::info : log_level::warning, text, {{"application", name_of(i)}});
+    const log_level level = temporary(i) ? log_level::warning : log_level::error;
+    if (!by_us) me_.log(done ? log_level::info : level, text, {{"application", name_of(i)}});
     if (stopping_) {
       go_on();
       return;
@@ -199,9 +200,9 @@ class controller {
     if (stopping_) return;
     stopping_ = true;
     outcome_ = std::move(out);
-    std::string hint = signals_ > 0 ? "; a second signal stops it at once" : "";
-    me_.log(outcome_.what == outcome::done ? log_level::info : log_level::warning,
-            "the program stops in order: " + why + hint);
+    // A failure was logged before; who has sent a signal wants to see that it was heard.
+    me_.log(outcome_.what == outcome::stopped ? log_level::warning : log_level::info,
+            "the program stops in order: " + why + (signals_ > 0 ? "; a second signal stops it at once" : ""));
     if (program_->how.stop_within) limit_ = me_.start_timer(*program_->how.stop_within);
     go_on();
   }

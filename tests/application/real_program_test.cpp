@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -87,6 +88,7 @@ int one_line() {
   return application{{.name = "demo", .supervise = {child<greeter>()}, .start = [] { print("up"); }}}.run(quiet());
 }
 int service() { return application{{.name = "demo", .supervise = {child<server>()}}}.run(quiet()); }
+int talks() { return application{{.name = "demo", .supervise = {child<server>()}}}.run(); }
 int stubborn() { return application{{.name = "demo", .supervise = {child<never_stops>()}}}.run(quiet()); }
 int stuck() {
   run_options how = quiet();
@@ -204,6 +206,16 @@ TEST(real_program, stops_in_order_and_ends_with_0_after_a_signal) {
     EXPECT_EQ(p.errors(), "");
     EXPECT_EQ(p.wait(), 0);
   }
+}
+
+TEST(real_program, says_that_it_has_heard_a_signal) {
+  running p{talks};
+  EXPECT_EQ(p.line(), "up");
+  p.signal(SIGINT);
+  const std::string log = p.errors();
+  EXPECT_NE(log.find("the program stops in order: SIGINT; a second signal stops it at once"), std::string::npos) << log;
+  EXPECT_EQ(std::ranges::count(log, '\n'), 1) << log;
+  EXPECT_EQ(p.wait(), 0);
 }
 
 TEST(real_program, ends_at_once_after_a_second_signal) {

@@ -31,7 +31,8 @@ struct application_options {
   restart_limit limit{};
   coppice::auto_shutdown auto_shutdown = coppice::auto_shutdown::never;
   /// A supervisor that takes the place of the list and of the three settings: `child<my_tree>(...)`, or
-  /// `child<supervisor>(spec)`. Giving both is refused. Default: none.
+  /// `child<supervisor>(spec)`. Giving both is refused. Of the spec, the start, `name` and `start_within` count: it is
+  /// not restarted, and is waited for without end when it is stopped. Default: none.
   std::optional<child_spec> root{};
 
   /// What the end of its top supervisor means for the program, if nobody stopped it. Nothing restarts an application.
@@ -99,7 +100,8 @@ class applications {
   /// `refused`.
   int run(run_options how = {}) const;
   /// On a runtime of yours, a simulated one too. Returns at once; `program` tells how it goes. On one runtime there is
-  /// one program at a time: a second one has `start_failed`.
+  /// one program at a time: a second one has `start_failed`. Throws `std::system_error` when there is no thread to hear
+  /// signals, and `std::bad_alloc`.
   [[nodiscard]] program start(runtime& rt, run_options how = {}) const;
 
  private:
