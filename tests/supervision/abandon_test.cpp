@@ -8,8 +8,6 @@ namespace {
 
 using namespace coppice;
 
-struct poke {};
-
 TEST(abandoned_child, is_given_up_so_long_after_it_was_killed) {
   family f;
   f.listen();
@@ -17,7 +15,7 @@ TEST(abandoned_child, is_given_up_so_long_after_it_was_killed) {
   f.settle();
   f.events.clear();
   f.book.take();
-  f.node().stick(f.who("b"), 1h);
+  f.stick(f.who("b"), 1h);
   const auto done = f.begin(terminate_child(f.tree, "b"));
   f.pass(5s - 2 * a_tick);
   EXPECT_FALSE(*done) << "two seconds to stop, three to be killed";
@@ -37,7 +35,7 @@ TEST(abandoned_child, does_not_keep_its_supervisor_from_ending) {
   family f;
   ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b", {.shutdown = 1s}), f.child("c")}, .abandon_after = 1s}));
   f.book.take();
-  f.node().stick(f.who("b"), 24h);
+  f.stick(f.who("b"), 24h);
   f.stop();
   f.pass(1min);
   EXPECT_EQ(f.ended(), exit_reason::shutdown());
@@ -49,7 +47,7 @@ TEST(abandoned_child, does_not_keep_a_group_from_being_restarted) {
   ASSERT_TRUE(f.start({.strategy = strategy::one_for_all,
                        .children = {f.child("a"), f.child("b", {.shutdown = shutdown::brutal_kill()})},
                        .abandon_after = 1s}));
-  f.node().stick(f.who("b"), 24h);
+  f.stick(f.who("b"), 24h);
   f.crash("a");
   f.pass(1min);
   EXPECT_EQ(f.state(), "a:running b:running");
@@ -58,7 +56,7 @@ TEST(abandoned_child, does_not_keep_a_group_from_being_restarted) {
 TEST(stuck_child, is_waited_for_unless_it_may_be_abandoned) {
   family f;
   ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = 1s})}}));
-  f.node().stick(f.who("a"), 1h);
+  f.stick(f.who("a"), 1h);
   f.stop();
   f.pass(59min);
   EXPECT_FALSE(f.ended());
@@ -70,7 +68,7 @@ TEST(stuck_child, that_comes_back_in_time_is_just_killed) {
   family f;
   f.listen();
   ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = 1s})}, .abandon_after = 10s}));
-  f.node().stick(f.who("a"), 5s);
+  f.stick(f.who("a"), 5s);
   const auto done = f.begin(terminate_child(f.tree, "a"));
   f.pass(5s + a_tick);
   ASSERT_TRUE(*done);

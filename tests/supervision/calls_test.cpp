@@ -46,9 +46,12 @@ TEST(start_child_call, that_fails_leaves_nothing_behind_and_no_sibling_touched) 
     ASSERT_TRUE(f.start({.strategy = how, .children = {f.child("a"), f.child("b")}}));
     f.book.take();
     f.book.starts["c"] = {"fail", "throw", "refuse"};
-    EXPECT_EQ(f.ask(start_child(f.tree, f.child("c"))).error(), (error{errc::start_failed, "error: failed"}));
+    const auto failed = f.ask(start_child(f.tree, f.child("c")));
+    EXPECT_EQ(failed.error(), (error{errc::start_failed, "child 'c' could not be started"}));
+    EXPECT_EQ(failed.error().root(), (error{errc::start_failed, "error: failed"}))
+        << "what the child said is the cause";
     EXPECT_EQ(code_of(f.ask(start_child(f.tree, f.child("c")))), errc::start_failed);
-    EXPECT_EQ(f.ask(start_child(f.tree, f.child("c"))).error(), (error{errc::invalid, "refused"}));
+    EXPECT_EQ(f.ask(start_child(f.tree, f.child("c"))).error().root(), (error{errc::invalid, "refused"}));
     EXPECT_EQ(f.book.take(), (lines{"fail c", "throw c", "refuse c"}));
     EXPECT_EQ(f.state(), "a:running b:running");
     EXPECT_TRUE(f.ask(start_child(f.tree, f.child("c"))));
@@ -91,7 +94,9 @@ TEST(restart_child_call, starts_one_that_is_down) {
   ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b")}}));
   EXPECT_TRUE(f.ask(terminate_child(f.tree, "a")));
   f.book.starts["a"] = {"fail", "ignore"};
-  EXPECT_EQ(f.ask(restart_child(f.tree, "a")).error(), (error{errc::start_failed, "error: failed"}));
+  const auto failed = f.ask(restart_child(f.tree, "a"));
+  EXPECT_EQ(failed.error(), (error{errc::start_failed, "child 'a' could not be started"}));
+  EXPECT_EQ(failed.error().root(), (error{errc::start_failed, "error: failed"}));
   EXPECT_EQ(f.state(), "a:undefined b:running") << "a start that fails leaves it down";
   EXPECT_EQ(f.ask(restart_child(f.tree, "a")), pid{});
   const auto who = f.ask(restart_child(f.tree, "a"));

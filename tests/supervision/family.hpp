@@ -124,6 +124,12 @@ class family {
   /// All that can happen without time passing.
   void settle() { EXPECT_TRUE(world_.settle()); }
   void pass(std::chrono::nanoseconds time) { world_.run_for(time); }
+  /// Its code does not come back before that time has passed.
+  void stick(pid who, std::chrono::nanoseconds time) {
+    node_.stick(who, time);
+    rt().send(who, poke{});
+    settle();
+  }
   /// Until it is so; false: it is not, within a while.
   bool until(const std::function<bool()>& so) { return world_.run_until(so, 1s); }
   /// From here on what supervisors tell is kept.
@@ -147,6 +153,7 @@ class family {
   struct tell {
     exit_reason why;
   };
+  struct poke {};  // nobody handles it
   static task<> parent(self& me, supervisor_spec spec, std::optional<result<ref<supervisor>>>* started,
                        std::optional<exit_reason>* ended) {
     me.trap_exits();

@@ -3,9 +3,39 @@
 
 #include "family.hpp"
 
+namespace asking {
+
+using namespace coppice;
+
+struct go {};
+/// Asks its own supervisor while it is being started, or stopped.
+struct naughty {
+  static constexpr bool traps_exits = true;
+  using protocol = coppice::protocol<go>;
+  explicit naughty(bool at_start) : in_init{at_start} {}
+  task<init_result> init(self& me) const {
+    if (in_init) {
+      const ref<supervisor> mine{me.parent()};
+      const auto n = co_await count_children(mine);
+      EXPECT_FALSE(n) << "nobody answers";
+    }
+    co_return init_result::ok();
+  }
+  static task<void> terminate(const exit_reason&, self& me) {
+    const ref<supervisor> mine{me.parent()};
+    const auto n = co_await count_children(mine);
+    EXPECT_FALSE(n) << "nobody answers";
+  }
+  static void handle(go) {}
+  bool in_init;
+};
+
+}  // namespace asking
+
 namespace {
 
 using namespace coppice;
+using namespace asking;
 
 TEST(supervisor_process, ends_with_the_reason_its_parent_gives_it) {
   for (const exit_reason& why : {exit_reason::normal(), exit_reason::shutdown(), exit_reason::error("enough")}) {
@@ -30,7 +60,6 @@ TEST(supervisor_process, ignores_exits_from_anybody_else) {
   EXPECT_EQ(f.state(), "a:running");
 }
 
-struct go {};
 task<> dies_linked(self& me, pid to) {
   me.link(to);
   const go m = co_await me.receive<go>();
@@ -157,34 +186,13 @@ TEST(supervisor_process, that_is_told_to_end_while_it_starts_ends_when_it_has_st
   EXPECT_EQ(f.book.take(), (lines{"start b", "stop b shutdown", "stop a shutdown"}));
 }
 
-/// Asks its own supervisor while it is being started, or stopped.
-struct naughty {
-  static constexpr bool traps_exits = true;
-  using protocol = coppice::protocol<go>;
-  explicit naughty(bool at_start) : in_init{at_start} {}
-  task<init_result> init(self& me) const {
-    if (in_init) {
-      const ref<supervisor> mine{me.parent()};
-      const auto n = co_await count_children(mine);
-      EXPECT_FALSE(n) << "nobody answers";
-    }
-    co_return init_result::ok();
-  }
-  static task<void> terminate(const exit_reason&, self& me) {
-    const ref<supervisor> mine{me.parent()};
-    const auto n = co_await count_children(mine);
-    EXPECT_FALSE(n) << "nobody answers";
-  }
-  static void handle(go) {}
-  bool in_init;
-};
 TEST(child_that_asks_its_supervisor, while_it_starts_is_given_up_after_start_within) {
   family f;
   ASSERT_TRUE(f.start({}));
   const auto got = f.begin(start_child(f.tree, child<naughty>(true).with({.start_within = 3s})));
   f.pass(3s + a_tick);
   ASSERT_TRUE(*got);
-  EXPECT_EQ((*got)->error().code(), errc::timeout);
+  EXPECT_EQ((*got)->error().root().code(), errc::timeout);
   EXPECT_EQ(f.state(), "");
 }
 TEST(child_that_asks_its_supervisor, while_it_stops_is_killed_after_its_time) {

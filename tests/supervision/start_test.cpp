@@ -227,7 +227,7 @@ TEST(start_within, is_an_error_of_a_call) {
   f.pass(2s + a_tick);
   ASSERT_TRUE(*got);
   ASSERT_FALSE(**got);
-  EXPECT_EQ((*got)->error().code(), errc::timeout);
+  EXPECT_EQ((*got)->error().root().code(), errc::timeout);
   EXPECT_EQ(f.state(), "");
 }
 

@@ -188,7 +188,7 @@ TEST(strategy, waits_for_the_shutdown_of_each_sibling) {
 
 /// All of them end before the supervisor hears of the first.
 void kill_together(family& f, const std::vector<std::string>& ids) {
-  f.node().stick(f.tree.id(), 1s);
+  f.stick(f.tree.id(), 1s);
   for (const std::string& id : ids) f.kill(id);
   f.pass(1s + a_tick);
 }
