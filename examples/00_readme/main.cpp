@@ -33,10 +33,12 @@ coppice::task<> visitor(coppice::self& me) {  // or a process is a coroutine tha
 int main() {  // when the visitor is done, so is the program
   using coppice::child;
   using coppice::restart;
-  return coppice::application{{
-      .name = "greetings",
-      .supervise = {child<greeter>().with({.name = "greeter"}),
-                    child(visitor).with({.id = "visitor", .restart = restart::transient, .significant = true})},
-      .auto_shutdown = coppice::auto_shutdown::any_significant,
-  }}.run();
+  return coppice::application{
+      {
+          .name = "greetings",
+          .supervise = {child<greeter>().with({.name = "greeter"}),
+                        child(visitor).with({.id = "visitor", .restart = restart::transient, .significant = true})},
+          .auto_shutdown = coppice::auto_shutdown::any_significant,
+      }}
+      .run();
 }

@@ -65,7 +65,7 @@ class controller {
     if (t.ref != limit_) return;
     std::string late;
     for (std::size_t i = 0; i < apps_.size(); ++i)
-      if (at_work(i)) late += (late.empty() ? "" : ", ") + quoted(name_of(i));
+      if (at_work(i)) late += (late.empty() ? "" : ", ") + in_quotes(name_of(i));
     const std::string text = "not stopped within " + to_string(*program_->how.stop_within) + " and killed: " + late;
     if (outcome_.exit_code() == 0) {
       end_hard({.what = outcome::not_in_time, .text = text, .signal = outcome_.signal});
@@ -100,7 +100,7 @@ class controller {
   void become(std::size_t i, application_state now, std::string text = {}) {
     apps_[i].state = now;
     if (now == application_state::ended) apps_[i].top = {};
-    me_.log(log_level::info, "application " + quoted(name_of(i)) + ": " + std::string{to_string(now)},
+    me_.log(log_level::info, "application " + in_quotes(name_of(i)) + ": " + std::string{to_string(now)},
             {{"application", name_of(i)}});
     me_.publish(application_event{.now = now, .name = name_of(i), .text = std::move(text)});
   }
@@ -129,7 +129,7 @@ class controller {
     for (const std::size_t needed : program_->apps[i].needs) {
       const one& other = apps_[needed];
       if (other.state == application_state::running || other.done) continue;
-      return "it depends on " + quoted(name_of(needed)) + ", which is not there: " + other.why;
+      return "it depends on " + in_quotes(name_of(needed)) + ", which is not there: " + other.why;
     }
     return std::nullopt;
   }
@@ -154,7 +154,7 @@ class controller {
   void cannot_start(std::size_t i, const std::string& why) {
     apps_[i].why = "it could not be started";
     become(i, application_state::ended, why);
-    const std::string text = "application " + quoted(name_of(i)) + " could not be started: " + why;
+    const std::string text = "application " + in_quotes(name_of(i)) + " could not be started: " + why;
     me_.log(temporary(i) ? log_level::warning : log_level::error, text, {{"application", name_of(i)}});
     if (!temporary(i)) stop({.what = outcome::start_failed, .text = text}, text);
   }
@@ -166,7 +166,7 @@ class controller {
     apps_[i].done = done;
     apps_[i].why = "it has ended";
     become(i, application_state::ended, why);
-    const std::string text = "application " + quoted(name_of(i)) + " ended: " + why;
+    const std::string text = "application " + in_quotes(name_of(i)) + " ended: " + why;
     const log_level level = temporary(i) ? log_level::warning : log_level::error;
     if (!by_us) me_.log(done ? log_level::info : level, text, {{"application", name_of(i)}});
     if (stopping_) {

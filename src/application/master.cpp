@@ -142,7 +142,7 @@ class master {
     if (!hook) co_return;
     const result<void> ran = co_await try_hook(me_, hook, program_->how.args);
     if (!ran)
-      me_.log(log_level::error, "the " + std::string{name} + " hook of application " + quoted(app_.name) + " failed",
+      me_.log(log_level::error, "the " + std::string{name} + " hook of application " + in_quotes(app_.name) + " failed",
               {{"application", app_.name}, {"reason", story(ran.error())}});
   }
 

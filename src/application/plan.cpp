@@ -5,7 +5,7 @@
 
 namespace coppice::detail {
 
-std::string quoted(std::string_view name) { return '"' + std::string{name} + '"'; }
+std::string in_quotes(std::string_view name) { return '"' + std::string{name} + '"'; }
 
 namespace {
 
@@ -15,13 +15,13 @@ std::string number(std::size_t i) { return "number " + std::to_string(i + 1); }
 
 std::string list_of(const places& known) {
   std::string text;
-  for (const auto& [name, place] : known) text += (text.empty() ? "" : ", ") + quoted(name);
+  for (const auto& [name, place] : known) text += (text.empty() ? "" : ", ") + in_quotes(name);
   return text;
 }
 
 /// Whatever is wrong with one application by itself.
 void look_at(const application_options& app, std::vector<std::string>& wrong) {
-  const std::string who = "application " + quoted(app.name);
+  const std::string who = "application " + in_quotes(app.name);
   const supervisor_spec unchanged;
   if (app.restart > restart::temporary) wrong.push_back(who + ": restart is none of the restart types");
   if (!app.root) {
@@ -55,7 +55,7 @@ places look_at_names(const std::vector<application>& all, std::vector<std::strin
     }
     const auto [there, added] = known.emplace(name, i);
     if (!added)
-      wrong.push_back("two applications have the name " + quoted(name) + ": " + number(there->second) + " and " +
+      wrong.push_back("two applications have the name " + in_quotes(name) + ": " + number(there->second) + " and " +
                       number(i));
   }
   return known;
@@ -65,7 +65,7 @@ void look_at_dependencies(const std::vector<application>& all, const places& kno
   for (const application& a : all)
     for (const std::string& needed : a.options().depends_on)
       if (!known.contains(needed))
-        wrong.push_back("application " + quoted(a.options().name) + " depends on " + quoted(needed) +
+        wrong.push_back("application " + in_quotes(a.options().name) + " depends on " + in_quotes(needed) +
                         ", and there is no application of that name; there are: " + list_of(known));
 }
 
@@ -81,7 +81,7 @@ std::string circle(const std::vector<application>& all, const places& known, con
   path.erase(path.begin(), std::ranges::find(path, at));
   path.push_back(at);
   std::string text;
-  for (const std::size_t each : path) text += (text.empty() ? "" : " -> ") + quoted(all[each].options().name);
+  for (const std::size_t each : path) text += (text.empty() ? "" : " -> ") + in_quotes(all[each].options().name);
   return text;
 }
 

@@ -13,6 +13,6 @@ struct planned {
 [[nodiscard]] result<std::vector<planned>> plan(const std::vector<application>& all);
 
 /// `"a", "b"`
-[[nodiscard]] std::string quoted(std::string_view name);
+[[nodiscard]] std::string in_quotes(std::string_view name);
 
 }  // namespace coppice::detail
