@@ -232,7 +232,7 @@ inline void life::spawn(self& me) {
       }
       case 3: {
         const pid child = me.spawn_link<thing>(shared, budget).id();
-        write({.kind = what::spawned, .other = child, .flag = true});
+        write({.kind = what::spawned, .other = child, .flag = true, .server = true});
         program_.objects.push_back(child);
         break;
       }

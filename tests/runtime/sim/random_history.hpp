@@ -24,7 +24,9 @@ struct lifetime {
   std::optional<place> own_end;
   std::vector<std::pair<place, bool>> traps;
   bool linked_at_birth = false;
+  bool server = false;  // an object that was linked at birth: its parent's exits are orders, also when it traps
 
+  [[nodiscard]] bool obeys(pid who) const { return server && who == parent; }
   [[nodiscard]] bool traps_at(place at) const {
     bool on = false;
     for (const auto& [since, value] : traps)
@@ -235,6 +237,7 @@ inline void history::read(place at, const entry& e) {
       l.parent = e.who;
       l.born = at;
       l.linked_at_birth = e.flag;
+      l.server = e.server;
       if (e.flag) add_link(at, e.who, e.other, link_step::kind::birth);
       return;
     }

@@ -75,7 +75,8 @@ struct entry {
   std::uint64_t number = 0;
   exit_reason reason{};
   bool flag = false;
-  bool full = false;  // an observation: the process would have taken any message
+  bool server = false;  // it was spawned as an object, linked
+  bool full = false;    // an observation: the process would have taken any message
   int code = 0;
   int name = -1;
   std::chrono::nanoseconds span{0};

@@ -34,7 +34,12 @@ inline bool killed_by_signal(const history& h, pid who, const lifetime& l) {
       if (traps) mark("killed while trapping");
       return true;
     }
-    if (traps || *l.reason != e.reason) return false;
+    if (*l.reason != e.reason) return false;
+    if (traps && l.obeys(e.who)) {
+      mark("a server that traps obeyed its parent");
+      return true;
+    }
+    if (traps) return false;
     if (e.reason.what() == kind::normal) {
       if (e.who == who) mark("ended by its own normal signal");
       return e.who == who;
@@ -86,8 +91,9 @@ inline bool link_may_say(const history& h, pid p, pid q, const exit_reason& why,
 
 /// Whether the link to `peer` may have ended `who`.
 inline bool link_may_end(const history& h, pid who, const lifetime& l, pid peer) {
-  return !l.traps_at(l.end) && l.reason->what() != kind::normal && h.possibly_linked(who, peer, l.end) &&
-         link_may_say(h, who, peer, *l.reason, l.end);
+  const bool traps = l.traps_at(l.end);
+  if (traps ? !l.obeys(peer) : l.reason->what() == kind::normal) return false;
+  return h.possibly_linked(who, peer, l.end) && link_may_say(h, who, peer, *l.reason, l.end);
 }
 
 inline bool killed_by_link(const history& h, pid who, const lifetime& l) {
@@ -137,6 +143,11 @@ inline void check_signals_arrive(const history& h) {
     for (const place i : places) {
       const entry& e = h[i];
       if (i > h.quiet) continue;
+      if (h.life_of(to).obeys(e.who)) {
+        const bool trapped = h.life_of(to).traps_throughout(i, h.quiet);
+        h.expect(!trapped && e.reason.what() == kind::normal, "a server survived its parent's order", i, to, e.who);
+        continue;
+      }
       if (e.reason.what() == kind::normal) {
         const bool trapped = h.life_of(to).traps_between(i, h.quiet);
         h.expect(e.who != to || trapped, "a process survived its own normal signal", i, to);
@@ -211,6 +222,7 @@ inline void check_told_by_link(const history& h, place at) {
   const entry& e = h[at];
   const pid p = e.who;
   const pid q = e.other;
+  h.expect(!h.life_of(p).obeys(q), "a server was told of its parent's end", at, p, q);
   h.expect(link_may_say(h, p, q, e.reason, at), "a link told what is not so: " + e.reason.to_string(), at, p, q);
   const bool lost = e.reason == exit_reason::noconnection();
   const place source = h.ended_before(q, at) && !lost ? h.life_of(q).end : 0;

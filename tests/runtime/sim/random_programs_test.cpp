@@ -44,6 +44,7 @@ constexpr std::array expected_marks{
     "a normal signal was trapped",
     "a note was lost with its connection",
     "a peer's own kill was trapped",
+    "a server that traps obeyed its parent",
     "a spawn failed",
     "a stuck process was reported",
     "abandoned",
