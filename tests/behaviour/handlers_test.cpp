@@ -310,6 +310,20 @@ TYPED_TEST(server, tells_the_caller_of_a_question_that_it_does_not_handle) {
   EXPECT_TRUE(shop.alive());
 }
 
+TYPED_TEST(server, is_not_idle_as_long_as_mail_comes_even_if_it_does_not_handle_it) {
+  workshop<TypeParam> shop;
+  shop.start({.idle = 10s});
+  shop.book.take();
+  for (int i = 0; i < 3; ++i) {
+    shop.pass(9s);
+    shop.rt().send(shop.server.id(), stranger{});
+    shop.settle();
+  }
+  EXPECT_EQ(shop.book.take(), lines{}) << "something came (fact 31)";
+  shop.pass(10s + a_tick);
+  EXPECT_EQ(shop.book.take(), (lines{"idle"}));
+}
+
 TYPED_TEST(server, hears_untyped_messages_of_its_protocol) {
   workshop<TypeParam> shop;
   shop.start();
