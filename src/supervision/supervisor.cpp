@@ -17,8 +17,8 @@ std::string_view to_string(child_state state) noexcept {
   return names.at(std::to_underlying(state));
 }
 std::string_view to_string(exit_action action) noexcept {
-  static constexpr std::array<std::string_view, 8> names = {"restarted", "delayed",   "kept",    "forgotten",
-                                                            "gave_up",   "shut_down", "stopped", "retried"};
+  static constexpr std::array<std::string_view, 7> names = {"restarted", "delayed", "kept",   "forgotten",
+                                                            "gave_up",   "stopped", "retried"};
   return names.at(std::to_underlying(action));
 }
 std::string_view to_string(supervisor_event::kind what) noexcept {

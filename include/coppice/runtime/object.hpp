@@ -377,6 +377,7 @@ verdict offer_to_object(body& b, turn& t, envelope& e) {
     if (!offer_untyped<T>(b, t, e)) {
       t.k->note_unhandled(t.k->pid_of(*t.p), e);
       e.type->drop(*t.k, e, {});
+      after_handler<T>(b, t);  // something came, all the same
     }
   } else if (e.what() == signal::start) {
     begin_object<T>(b, t, static_cast<start_letter&>(e));

@@ -45,7 +45,6 @@ enum class exit_action : std::uint8_t {
   kept,       ///< it is left down
   forgotten,  ///< it was temporary
   gave_up,    ///< the limit was reached: the supervisor ended
-  shut_down,  ///< significant: the supervisor ended
   stopped,    ///< the supervisor had stopped it
   retried,    ///< it failed to start, and is tried again
 };

@@ -3,6 +3,13 @@
 #include <coppice/runtime/object.hpp>
 #include <coppice/runtime/receive.hpp>
 
+// The frames below hold servers and messages of the user's, which may well live in an anonymous namespace: g++ takes
+// each frame for a class of this header and warns.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
+
 namespace coppice::detail {
 
 /// What such a server has to remember while a handler waits.
@@ -290,11 +297,6 @@ task<void> serve_mail(T& object, serving& s, self& me) {
   }
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-// Of frames that hold arguments of types from an anonymous namespace, which is where they belong.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsubobject-linkage"
-#endif
 /// The body of the process.
 template <class T, class... Args>
 task<void> serve(self& me, start_ack ack, Args... args) {
@@ -320,8 +322,9 @@ task<void> serve(self& me, start_ack ack, Args... args) {
   const exit_reason why = *s.why;
   co_await me.exit(why);
 }
+
+}  // namespace coppice::detail
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
-
-}  // namespace coppice::detail
