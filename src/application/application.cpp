@@ -64,7 +64,8 @@ detail::calling<calls::which_applications> which_applications(self& me) {
 namespace {
 
 std::shared_ptr<detail::program_state> refused(program_outcome why) {
-  auto state = std::make_shared<detail::program_state>(std::vector<detail::planned>{}, run_options{});
+  run_options none;  // named: g++ 12 at -O2 takes the members of an unnamed one for uninitialized
+  auto state = std::make_shared<detail::program_state>(std::vector<detail::planned>{}, std::move(none));
   state->end(std::move(why));
   return state;
 }
