@@ -89,7 +89,9 @@ WORKLOADS = [
     Workload("server_call", RATE, "M calls/s", 8, 16, "one client, one supervised server, 500,000 calls"),
     Workload("server_call100", RATE, "M calls/s", 8, 16, "100 clients, one supervised server, 1,000,000 calls"),
     Workload("mem_supervised", BYTES, "bytes", 0.15, 0.08, "100,000 idle supervised servers, bytes each, all included",
-             peers=ERLANG),
+             peers=ERLANG, notes={"erlang": "with servers as they are after their start"}),
+    Workload("mem_supervised_min", BYTES, "bytes", None, None, "the same, with what makes them smaller",
+             peers=ERLANG, notes={"erlang": "with hibernated servers, which wake up slower"}),
 ]
 
 # Emulator flags that make Erlang better at single workloads.
