@@ -31,6 +31,24 @@ void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
   p.note_body_bytes(sizeof(coroutine) + frame_bytes);
 }
 
+// ---- servers that wait
+
+serving::~serving() {
+  last_words(process_.host(), loss_by(process_.id()));  // it was killed before it could say them
+  stop_serving();
+}
+
+void serving::last_words(kernel& k, loss how) {
+  for (const held_answer& h : std::exchange(answers, {})) {
+    if (k.crashed())
+      discard(k, h.answer);
+    else
+      k.send(h.to, signal::reply, h.answer);
+  }
+  for (const open_call& c : std::exchange(unanswered, {}))
+    if (!k.crashed()) c.fail(k, c.caller, c.call, error_of(how));
+}
+
 // ---- waiting
 
 void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {

@@ -15,7 +15,7 @@ namespace coppice::detail {
 /// What such a server has to remember while a handler waits.
 struct serving {
   explicit serving(coroutine& process) : process_{process} { process_.serve(this); }
-  ~serving() { process_.serve(nullptr); }
+  ~serving();
   serving(const serving&) = delete;
   serving& operator=(const serving&) = delete;
 
@@ -35,12 +35,8 @@ struct serving {
     why = reason_of_failure(*t);
   }
   /// The process ends now: who waits for an answer gets it, or hears why there is none.
-  void last_words(kernel& k) {
-    for (const held_answer& h : std::exchange(answers, {})) k.send(h.to, signal::reply, h.answer);
-    for (const open_call& c : std::exchange(unanswered, {}))
-      c.fail(k, c.caller, c.call, error_of({loss::kind::ended, &*why}));
-    process_.serve(nullptr);
-  }
+  void last_words(kernel& k, loss how);
+  void stop_serving() { process_.serve(nullptr); }
 
   std::optional<exit_reason> why;  // it stops
   bool continues = false;
@@ -318,8 +314,9 @@ task<void> serve(self& me, start_ack ack, Args... args) {
       s.fail();
     }
   }
-  s.last_words(me.host());
   const exit_reason why = *s.why;
+  s.last_words(me.host(), {loss::kind::ended, &why});
+  s.stop_serving();
   co_await me.exit(why);
 }
 
