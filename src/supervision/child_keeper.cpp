@@ -55,7 +55,7 @@ child_info supervised::info(self& me) const {
 
 std::vector<exit_record> supervised::exits() const {
   if (!history) return {};
-  return {history->begin(), history->end()};
+  return history->all();
 }
 
 error not_started(const std::string& id, error why) {
@@ -66,24 +66,22 @@ error not_started(const std::string& id, error why) {
 
 void child_keeper::record(self& me, supervised& c, pid who, const exit_reason& why, std::chrono::nanoseconds uptime,
                           cause did) {
-  constexpr std::size_t most = 50;
   c.last_reason = why;
   c.ended_before = true;
-  if (!c.history) c.history = std::make_unique<std::deque<exit_record>>();
-  if (c.history->size() == most) c.history->pop_front();
-  c.history->push_back({.at = me.host().env().clock().wall(),
-                        .uptime = uptime,
-                        .who = who,
-                        .reason = why,
-                        .action = did.action,
-                        .because = std::move(did.because)});
+  if (!c.history) c.history = std::make_unique<exit_ring>();
+  c.history->add({.at = me.host().env().clock().wall(),
+                  .uptime = uptime,
+                  .who = who,
+                  .reason = why,
+                  .action = did.action,
+                  .because = std::move(did.because)});
 }
 
 /// What is done about its end was not known yet when that was written down.
 void child_keeper::amend_record(supervised& c, cause did) {
-  if (!c.history || c.history->empty()) return;
-  c.history->back().action = did.action;
-  c.history->back().because = std::move(did.because);
+  if (!c.history) return;
+  c.history->newest().action = did.action;
+  c.history->newest().because = std::move(did.because);
 }
 
 // ---- starting and stopping
@@ -122,6 +120,7 @@ void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process
     early_.erase(who);
   }
   judge_stop(me, c, who, how);
+  if (because.empty()) return;
   record(me, c, who, how.reason, me.now() - c.since, {exit_action::stopped, std::move(because)});
 }
 

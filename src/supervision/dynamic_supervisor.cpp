@@ -96,7 +96,7 @@ task<void> dynamic_children::stop_all(self& me) {
     const std::optional<parallel_stop::gone> gone = co_await all.next();
     if (!gone) co_return;
     supervised& c = **by_pid_.find(gone->who);
-    has_stopped(me, c, gone->who, gone->how, "the supervisor ends");
+    has_stopped(me, c, gone->who, gone->how, {});
   }
 }
 

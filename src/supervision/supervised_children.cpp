@@ -70,7 +70,7 @@ task<result<void>> supervised_children::start_all(self& me) {
 
 task<void> supervised_children::stop_all(self& me) {
   for (std::size_t i = order_.size(); i-- > 0;)
-    if (order_[i]) co_await stop_one(me, *order_[i], "the supervisor ends");
+    if (order_[i]) co_await stop_one(me, *order_[i], {});
 }
 
 /// In reverse order; the temporary ones among them are forgotten (fact 56).

@@ -1,7 +1,5 @@
 #pragma once
 /// What all kinds of supervisors do with a child: start it, stop it, count its restarts, remember how it ended, tell.
-#include <deque>
-
 #include <coppice/spec/restart_window.hpp>
 #include <coppice/supervision/child_info.hpp>
 
@@ -14,6 +12,32 @@ struct rare_settings {
   std::string name;
   std::optional<coppice::backoff> backoff;
   std::chrono::nanoseconds start_within = forever;
+};
+
+/// The last ends of a child.
+class exit_ring {
+ public:
+  void add(exit_record r) {
+    if (records_.size() < most) {
+      records_.push_back(std::move(r));
+      return;
+    }
+    records_[oldest_] = std::move(r);
+    oldest_ = (oldest_ + 1) % most;
+  }
+  [[nodiscard]] exit_record& newest() noexcept { return records_[(oldest_ + records_.size() - 1) % records_.size()]; }
+  /// Oldest first.
+  [[nodiscard]] std::vector<exit_record> all() const {
+    std::vector<exit_record> in_order;
+    in_order.reserve(records_.size());
+    for (std::size_t i = 0; i < records_.size(); ++i) in_order.push_back(records_[(oldest_ + i) % records_.size()]);
+    return in_order;
+  }
+
+ private:
+  static constexpr std::size_t most = 50;
+  std::vector<exit_record> records_;
+  std::size_t oldest_ = 0;
 };
 
 /// One child. A hundred thousand of them should be cheap.
@@ -35,7 +59,7 @@ struct supervised {
   std::uint64_t restarts = 0;
   timer_ref wait{};
   exit_reason last_reason;
-  std::unique_ptr<std::deque<exit_record>> history;
+  std::unique_ptr<exit_ring> history;  // once it has ended
 
   supervised(std::uint64_t n, child_spec spec) : number{n} { become(std::move(spec)); }
   void become(child_spec spec);
@@ -76,7 +100,7 @@ class child_keeper : public death_watcher {
 
   /// Runs, or is ignored and stays down. An error leaves it as it was.
   [[nodiscard]] task<std::optional<error>> start_one(self& me, supervised& c);
-  /// Leaves it down.
+  /// Leaves it down. Without a reason why nothing is written down: nobody will be there to ask.
   [[nodiscard]] task<void> stop_one(self& me, supervised& c, std::string because);
   /// The one that has ended, if it is one of ours and really has; it does not run any more.
   [[nodiscard]] supervised* take_dead(self& me, const exited& x);
