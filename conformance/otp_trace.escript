@@ -11,7 +11,7 @@
 -mode(compile).
 -export([main/1, start_worker/2, start_sup/2, init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--define(AT_ONCE, 64).
+-define(AT_ONCE, 32).
 -define(LIMIT_MS, 60000).
 
 main(["--out", Folder | Files]) when Files =/= [] ->
@@ -49,11 +49,12 @@ pool(Jobs, Running, Failed) ->
 
 complain(File, Why) -> io:format(standard_error, "~s: ~0p~n", [File, Why]).
 
+%% Nothing is written before the end: a slow disk would take time from those who wait for the printer.
 play_into(File, Trace) ->
     process_flag(trap_exit, true),
-    {ok, Out} = file:open(Trace, [raw, write, delayed_write]),
-    play(File, fun(Line) -> ok = file:write(Out, [Line, $\n]) end),
-    ok = file:close(Out).
+    put(lines, []),
+    play(File, fun(Line) -> put(lines, [[Line, $\n] | get(lines)]) end),
+    ok = file:write_file(Trace, lists:reverse(get(lines))).
 
 %% --- one scenario: a table of what is known, a printer, a log of all processes -----------------------------------
 

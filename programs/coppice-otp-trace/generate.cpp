@@ -10,8 +10,8 @@ namespace otp_trace {
 namespace {
 
 // Why a scenario looks as it does: it must have one outcome on OTP, however slow the machine is.
-// - A stubborn worker has a short time to end, since it takes all of it, in real time. Others have a second or more, so
-//   that they never run out of it.
+// - A stubborn worker has a short time to end, since it takes all of it, in real time. Others have seconds, so that
+//   they never run out of it.
 // - A supervisor that may be killed has only workers that do not trap exits: others would tell of their end while the
 //   supervisor above goes on. Both are called silent here.
 // - The window of restarts counts whole seconds on OTP. So either all happens well within it, or a wait puts more than
@@ -110,7 +110,7 @@ class generator {
   std::string limit(int level) {
     const std::uint64_t most = has_stubborn_ ? 2 : 5;  // each may cost the time of a stubborn worker
     const std::uint64_t least = !lenient_ ? 0 : level == 1 ? most : most - 1;
-    const std::uint64_t seconds = waits_ ? 1 : has_stubborn_ ? 5 : between(2, 5);
+    const std::uint64_t seconds = waits_ ? 1 : has_stubborn_ ? 5 : between(4, 5);
     return " " + std::to_string(between(least, most)) + " " + std::to_string(seconds);
   }
 
@@ -128,7 +128,7 @@ class generator {
     std::string words = w.silent ? " trap=false" : "";
     if (w.stubborn) return words + " stubborn=true shutdown=" + one_of({"40", "60", "brutal_kill"});
     return words + some(0.7, " shutdown=" + one_of(w.silent ? texts{"0", "10", "1000", "infinity", "brutal_kill"}
-                                                            : texts{"1000", "5000", "infinity", "brutal_kill"}));
+                                                            : texts{"4000", "5000", "infinity", "brutal_kill"}));
   }
 
   std::string starts(bool badly) {
