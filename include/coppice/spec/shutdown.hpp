@@ -12,9 +12,8 @@ namespace coppice {
 class shutdown {
  public:
   template <class Rep, class Period>
-  constexpr shutdown(
-      std::chrono::duration<Rep, Period> time) noexcept  // NOLINT(google-explicit-constructor): 2s is one
-      : time_{time} {}
+  // NOLINTNEXTLINE(google-explicit-constructor): 2s is a way to stop
+  constexpr shutdown(std::chrono::duration<Rep, Period> time) noexcept : time_{time} {}
   [[nodiscard]] static constexpr shutdown brutal_kill() noexcept {
     return shutdown{std::chrono::nanoseconds{0}, kind::brutal};
   }

@@ -106,9 +106,9 @@ struct body;
 
 /// What a kind of process does with its signals; one object per kind.
 struct body_type {
-  verdict (*offer)(body&, turn&, envelope&);  // one message, or a signal that became one
-  void (*destroy)(body&, kernel&) noexcept;
-  std::uint32_t (*held)(const body&) noexcept;  // messages it has put aside
+  verdict (*offer)(body&, turn&, envelope&) = nullptr;  // one message, or a signal that became one
+  void (*destroy)(body&, kernel&) noexcept = nullptr;
+  std::uint32_t (*held)(const body&) noexcept = nullptr;  // messages it has put aside
   /// Its last words, when it ends by itself: gives the reason it ends with after all. Null: it has none.
   exit_reason (*terminate)(body&, turn&, exit_reason) = nullptr;
 };
