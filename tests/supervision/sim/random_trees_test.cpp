@@ -1,0 +1,100 @@
+// Random supervision trees under random faults. A model written from the reference (facts 37-117) judges each
+// supervisor: whom it starts and stops, in which order, when it gives up, what it answers; and when the faults are
+// over, every tree is whole or has ended, and nothing is left of it. Where what is:
+//   tree_log.hpp     the log that a run leaves
+//   tree_people.hpp  members of the tree, clients, an observer
+//   tree_plan.hpp    random trees
+//   tree_world.hpp   faults and calls; the course of a run
+//   tree_state.hpp, tree_calls.hpp, tree_model.hpp  the model
+#include <gtest/gtest.h>
+
+#include "tree_world.hpp"
+
+namespace coppice::random_trees {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seeds_each = 25;
+#else
+constexpr std::uint64_t seeds_each = 300;
+#endif
+constexpr std::uint64_t enough_for_marks = 800;  // a shard of the above, without sanitizers
+
+std::uint64_t seeds_run = 0;
+
+/// A run of many seeds has been in all of these.
+constexpr std::array expected_marks{
+    "a death was absorbed",
+    "a first start failed",
+    "a group was restarted in part",
+    "abandoned",
+    "an orphan",
+    "an unlinked child had ended unseen",
+    "gave up",
+    "ignored",
+    "shut down by any",
+    "shut down by the last",
+    "terminated between two attempts",
+    "terminated while it waits",
+    "the root lived to the end",
+    "tried again",
+    "tried before its time",
+    "upgraded",
+    "waits for its restart",
+};
+
+class random_trees : public testing::Test {
+ public:
+  static void TearDownTestSuite() {
+    if (seeds_run < enough_for_marks || testing::Test::HasFailure()) return;
+    for (const char* name : expected_marks) EXPECT_TRUE(marks().contains(name)) << "no seed has reached: " << name;
+  }
+  static void keep_the_rules(const trouble& t) {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string report =
+        sim::explore({.name = name,
+                      .seeds = seeds_each,
+                      .replay = "build/dev/bin/supervision_sim_tests --gtest_filter=random_trees." + name},
+                     [&](sim::world& w) {
+                       ++seeds_run;
+                       run one{w, t};
+                       one.play();
+                       one.end();
+                       one.check();
+                     });
+    EXPECT_TRUE(report.empty()) << report;
+  }
+};
+
+constexpr climate lasting{.limits_low = 0, .significant = 0.1};
+
+TEST_F(random_trees, of_all_kinds) { keep_the_rules({}); }
+TEST_F(random_trees, that_live_long) { keep_the_rules({.land = lasting, .phases = 100}); }
+TEST_F(random_trees, of_one_supervisor) { keep_the_rules({.land = {.depth = 1, .most = 7, .limits_low = 0.1}}); }
+TEST_F(random_trees, that_are_deep) {
+  keep_the_rules({.land = {.depth = 6, .most = 40, .limits_low = 0.1}, .kills = 4, .calls = 2, .phases = 50});
+}
+TEST_F(random_trees, with_crashes_and_nothing_else) {
+  keep_the_rules({.crashes = 10, .kills = 0, .signals = 0, .unlinks = 0, .stuck = 0, .calls = 0, .weather = 0});
+}
+TEST_F(random_trees, with_low_limits) {
+  keep_the_rules({.land = {.limits_low = 1}, .crashes = 8, .calls = 2, .rests = 0});
+}
+TEST_F(random_trees, with_significant_children) {
+  keep_the_rules({.land = {.backoffs = 0.1, .limits_low = 0, .significant = 0.9}, .kills = 0, .calls = 4});
+}
+TEST_F(random_trees, with_waits_before_restarts) {
+  keep_the_rules({.land = {.backoffs = 1, .limits_low = 0, .significant = 0.2}, .weather = 3});
+}
+TEST_F(random_trees, whose_starts_fail) { keep_the_rules({.land = lasting, .calls = 12, .weather = 8}); }
+TEST_F(random_trees, that_are_asked_a_lot) { keep_the_rules({.land = lasting, .crashes = 3, .calls = 30}); }
+TEST_F(random_trees, whose_supervisors_are_killed) {
+  keep_the_rules({.land = lasting, .kills = 10, .unlinks = 3, .weather = 2});
+}
+TEST_F(random_trees, whose_members_are_stuck) { keep_the_rules({.land = lasting, .stuck = 10, .calls = 10}); }
+TEST_F(random_trees, that_strangers_meddle_with) {
+  keep_the_rules({.land = lasting, .kills = 3, .signals = 15, .unlinks = 5});
+}
+
+}  // namespace
+}  // namespace coppice::random_trees

@@ -1,0 +1,113 @@
+#pragma once
+/// What a supervisor answers (facts 93-99).
+#include "tree_state.hpp"
+
+namespace coppice::random_trees {
+
+inline answer refusal(errc code) { return {.failed = code}; }
+
+inline row row_of(const kid& k) { return {k.spec->id, k.is == kid::status::running ? k.who : pid{}, k.state()}; }
+
+/// Fact 41 as far as the random specs go.
+inline bool bad_combination(const child_spec& spec, auto_shutdown when) {
+  if (spec.significant && (when == auto_shutdown::never || spec.restart == restart::permanent)) return true;
+  return spec.backoff && spec.restart == restart::temporary;
+}
+
+inline std::optional<answer> serve_start_child(state& s, const call& c, std::size_t number) {
+  if (bad_combination(*c.spec, s.flags->auto_shutdown)) return refusal(errc::bad_combination);
+  if (const kid* known = s.find(c.spec->id))
+    return refusal(known->is == kid::status::running ? errc::already_started : errc::already_present);
+  const std::size_t child = s.add(*c.spec).number;
+  s.todo.push_back({.what = step::kind::start, .child = child, .because = step::why::add, .call = number});
+  return std::nullopt;
+}
+
+inline std::optional<answer> serve_upgrade(state& s, const call& c) {
+  for (const child_spec& spec : c.tree->children)
+    if (bad_combination(spec, c.tree->auto_shutdown)) return refusal(errc::bad_combination);
+  for (const child_spec& spec : c.tree->children) {
+    if (kid* known = s.find(spec.id))
+      known->spec = std::make_shared<const child_spec>(spec);
+    else
+      s.add(spec);
+  }
+  s.flags = c.tree;
+  mark("upgraded");
+  return answer{};
+}
+
+inline answer counts_of(const state& s) {
+  answer a;
+  a.counts.specs = s.kids.size();
+  for (const kid& k : s.kids) {
+    ++(k.spec->type == child_type::supervisor ? a.counts.supervisors : a.counts.workers);
+    if (k.is == kid::status::running) ++a.counts.active;
+  }
+  return a;
+}
+
+/// Of a child that is known. Nothing: the answer comes when that is done.
+inline std::optional<answer> serve_for(state& s, kid& k, const call& c, std::size_t number) {
+  const answer ok{};
+  switch (c.what) {
+    case ask::terminate_child:
+      if (k.is == kid::status::running) s.todo.push_back({.what = step::kind::stop, .child = k.number});
+      if (k.is == kid::status::waiting) mark("terminated while it waits");
+      if (k.is == kid::status::retrying) mark("terminated between two attempts");
+      if (k.is != kid::status::running) k.is = kid::status::down;
+      if (k.temporary()) s.todo.push_back({.what = step::kind::forget, .child = k.number});
+      s.todo.push_back({.what = step::kind::reply, .call = number});
+      return std::nullopt;
+    case ask::restart_child:
+    case ask::delete_child:
+      if (k.state() == child_state::running) return refusal(errc::running);
+      if (k.state() == child_state::restarting) return refusal(errc::restarting);
+      if (c.what == ask::delete_child) {
+        s.forget(k.number);
+        return ok;
+      }
+      s.todo.push_back({.what = step::kind::start, .child = k.number, .because = step::why::by_hand, .call = number});
+      return std::nullopt;
+    case ask::retry_now:
+      if (k.is != kid::status::waiting) return refusal(errc::invalid);
+      mark("tried before its time");
+      restart_group(s, k.number);
+      s.todo.push_back({.what = step::kind::reply, .call = number});
+      return std::nullopt;
+    case ask::which_child: return answer{.rows = {row_of(k)}};
+    default: return ok;
+  }
+}
+
+inline state serve(state s, const call& c, std::size_t number) {
+  ++s.calls;
+  std::optional<answer> now;
+  if (c.what == ask::start_child) {
+    now = serve_start_child(s, c, number);
+  } else if (c.what == ask::upgrade) {
+    now = serve_upgrade(s, c);
+  } else if (c.what == ask::count_children) {
+    now = counts_of(s);
+  } else if (c.what == ask::which_children) {
+    now.emplace();
+    for (const kid& k : s.kids) now->rows.push_back(row_of(k));
+  } else if (kid* k = s.find(c.id)) {
+    now = serve_for(s, *k, c, number);
+  } else {
+    now = refusal(errc::not_found);
+  }
+  if (now) s.replies.emplace_back(number, std::move(*now));
+  s.go_on();
+  return s;
+}
+
+inline bool agrees(const answer& expected, const answer& got) {
+  if (expected.any_error) return got.failed.has_value();
+  answer as_far = got;
+  // Those that ended a moment ago do not count, and nobody knows of them yet.
+  if (as_far.counts.active <= expected.counts.active) as_far.counts.active = expected.counts.active;
+  return as_far == expected;
+}
+
+}  // namespace coppice::random_trees

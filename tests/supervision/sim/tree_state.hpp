@@ -1,0 +1,294 @@
+#pragma once
+/// One supervisor as the reference describes it (facts 37-117): its children, its restarts, and what it has to do next.
+/// Written from the reference, not from the code.
+#include <algorithm>
+#include <deque>
+
+#include "tree_people.hpp"
+
+namespace coppice::random_trees {
+
+struct kid {
+  enum class status : std::uint8_t { running, down, waiting, retrying };
+  std::size_t number = 0;
+  std::shared_ptr<const child_spec> spec;
+  status is = status::down;
+  pid who{};
+  time_point since{};
+  bool ran = false;
+  unsigned failures = 0;  // in a row
+  time_point due_low{};   // when a wait is over: chance may be part of it
+  time_point due_high{};
+  std::vector<std::size_t> retries{};  // on their way; each behind so many calls
+
+  [[nodiscard]] bool temporary() const { return spec->restart == restart::temporary; }
+  [[nodiscard]] child_state state() const {
+    if (is == status::running) return child_state::running;
+    return is == status::down ? child_state::undefined : child_state::restarting;
+  }
+  friend bool operator==(const kid&, const kid&) = default;
+};
+
+/// What a supervisor does next; it does nothing else meanwhile (facts 117, 177).
+struct step {
+  enum class kind : std::uint8_t {
+    stop,
+    forget,
+    start,
+    starting,  ///< it has begun
+    say,       ///< an event
+    reply,
+  };
+  enum class why : std::uint8_t { first, again, add, by_hand };
+  kind what = kind::stop;
+  std::size_t child = 0;
+  why because = why::first;
+  event says = event::started;
+  std::size_t number = 0;  // of the attempt
+  std::optional<std::size_t> call{};
+  answer with{};
+  friend bool operator==(const step&, const step&) = default;
+};
+
+/// When something was done: not always known exactly.
+struct moment {
+  time_point low;
+  time_point high;
+  friend bool operator==(const moment&, const moment&) = default;
+};
+
+struct state {
+  std::vector<kid> kids{};
+  std::shared_ptr<const supervisor_spec> flags;
+  std::vector<moment> restarts{};
+  std::deque<step> todo{};
+  std::size_t numbers = 0;
+  std::size_t calls = 0;                                  // served
+  std::vector<std::pair<std::size_t, answer>> replies{};  // not received yet
+  time_point last{};                                      // that something was seen of it
+  enum class end : std::uint8_t { no, told, own, no_start } ends = end::no;
+  friend bool operator==(const state&, const state&) = default;
+
+  [[nodiscard]] bool idle() const { return todo.empty() && ends == end::no; }
+  [[nodiscard]] kid& at(std::size_t number) {
+    return *std::ranges::find_if(kids, [&](const kid& k) { return k.number == number; });
+  }
+  [[nodiscard]] kid* find(std::string_view id) {
+    const auto found = std::ranges::find_if(kids, [&](const kid& k) { return k.spec->id == id; });
+    return found == kids.end() ? nullptr : &*found;
+  }
+  kid& add(const child_spec& spec) {
+    kids.push_back({.number = ++numbers, .spec = std::make_shared<const child_spec>(spec)});
+    return kids.back();
+  }
+  void forget(std::size_t number) {
+    std::erase_if(kids, [&](const kid& k) { return k.number == number; });
+  }
+  /// What can't be seen from outside is done at once.
+  void go_on() {
+    for (; !todo.empty(); todo.pop_front()) {
+      const step& next = todo.front();
+      if (next.what == step::kind::forget)
+        forget(next.child);
+      else if (next.what == step::kind::reply)
+        replies.emplace_back(*next.call, next.with);
+      else
+        break;
+    }
+  }
+};
+
+/// Facts 65, 81, 111: in reverse order, those that run.
+inline void stop_all(state& s) {
+  for (auto k = s.kids.rbegin(); k != s.kids.rend(); ++k)
+    if (k->is == kid::status::running) s.todo.push_back({.what = step::kind::stop, .child = k->number});
+}
+
+/// Fact 53: with whom a child is restarted.
+inline std::size_t first_of_group(const state& s, std::size_t number) {
+  if (s.flags->strategy == strategy::one_for_all) return 0;
+  const auto found = std::ranges::find_if(s.kids, [&](const kid& k) { return k.number == number; });
+  return static_cast<std::size_t>(found - s.kids.begin());
+}
+
+/// Facts 53-57: in reverse order; temporary ones are forgotten.
+inline void stop_group(state& s, std::size_t number) {
+  if (s.flags->strategy == strategy::one_for_one) return;
+  const std::size_t first = first_of_group(s, number);
+  for (std::size_t i = s.kids.size(); i-- > first;) {
+    kid& k = s.kids[i];
+    if (k.number == number) continue;
+    if (k.is == kid::status::running)
+      s.todo.push_back({.what = step::kind::stop, .child = k.number});
+    else
+      k.is = kid::status::down;  // it does not wait any more
+    if (k.temporary()) s.todo.push_back({.what = step::kind::forget, .child = k.number});
+  }
+}
+
+/// Facts 76-78: when one before it fails to start, it is down like the others, and the retry is not its own.
+inline void restart_group(state& s, std::size_t number) {
+  s.at(number).is = kid::status::down;
+  stop_group(s, number);
+  const bool alone = s.flags->strategy == strategy::one_for_one;
+  const std::size_t first = first_of_group(s, number);
+  for (std::size_t i = first; i < s.kids.size(); ++i) {
+    const kid& k = s.kids[i];
+    if (k.number != number && (alone || k.temporary())) continue;
+    s.todo.push_back({.what = step::kind::start, .child = k.number, .because = step::why::again});
+  }
+}
+
+struct may_and_must_not {
+  bool may;
+  bool must_not;
+};
+/// Facts 61-63, with a window that is exact: restart number `limit + 1` within the time is refused.
+inline may_and_must_not one_more(const state& s, moment now) {
+  const auto limit = static_cast<std::size_t>(s.flags->limit.restarts);
+  std::size_t surely = 0;
+  std::size_t perhaps = 0;
+  for (const moment& m : s.restarts) {
+    if (now.high - m.low <= s.flags->limit.within) ++surely;
+    if (now.low - m.high <= s.flags->limit.within) ++perhaps;
+  }
+  if (surely != perhaps) mark("a restart at the edge of the window");
+  return {.may = surely + 1 <= limit, .must_not = perhaps + 1 > limit};
+}
+
+/// The limit is reached. The child stays down, the others are stopped, and it ends.
+inline void give_up(state& s, std::size_t number) {
+  mark("gave up");
+  s.at(number).is = kid::status::down;
+  s.ends = state::end::own;
+  std::deque<step> replies = std::exchange(s.todo, {});
+  s.todo.push_back({.what = step::kind::say, .child = number, .says = event::gave_up});
+  stop_all(s);
+  std::ranges::copy_if(replies, std::back_inserter(s.todo), [](const step& x) { return x.what == step::kind::reply; });
+}
+
+/// The wait before the restart after so many failures.
+inline std::chrono::nanoseconds plain_wait(const backoff& b, unsigned failures) {
+  std::chrono::nanoseconds wait = b.first;
+  std::chrono::nanoseconds before{0};
+  for (unsigned i = 1; i < failures && wait < b.cap; ++i) {
+    const auto now = wait;
+    switch (b.curve) {
+      case backoff_curve::constant: break;
+      case backoff_curve::linear: wait += b.first; break;
+      case backoff_curve::exponential: wait *= 2; break;
+      case backoff_curve::fibonacci: wait += before.count() == 0 ? b.first : before; break;
+    }
+    before = now;
+  }
+  return std::min(wait, b.cap);
+}
+
+inline void wait_for_restart(state& s, std::size_t number, time_point now) {
+  mark("waits for its restart");
+  kid& k = s.at(number);
+  const backoff& b = *k.spec->backoff;
+  const auto wait = static_cast<double>(plain_wait(b, ++k.failures).count());
+  const auto part = [&](double share) { return std::chrono::nanoseconds{static_cast<std::int64_t>(wait * share)}; };
+  k.is = kid::status::waiting;
+  k.due_low = now + part(1 - b.jitter) - 1us;
+  k.due_high = now + std::min(part(1 + b.jitter), b.cap) + 1us;
+}
+
+/// Restarts need one more of the limit first. What may be, since the time is not always known exactly.
+template <class Then>
+void with_one_more(const state& s, std::size_t number, moment now, std::vector<state>& into, Then then) {
+  const may_and_must_not verdict = one_more(s, now);
+  if (verdict.may) {
+    state next = s;
+    next.restarts.push_back(now);
+    then(next);
+    next.go_on();
+    into.push_back(std::move(next));
+  }
+  if (verdict.must_not) {
+    state next = s;
+    give_up(next, number);
+    into.push_back(std::move(next));
+  }
+}
+
+/// Facts 50-52, 108-111: a child has ended by itself.
+inline void child_ends(state s, std::size_t number, const exit_reason& why, time_point now, std::vector<state>& into) {
+  kid& k = s.at(number);
+  const bool abnormal = why.what() != exit_reason::kind::normal && why.what() != exit_reason::kind::shutdown;
+  const restart how = k.spec->restart;
+  k.is = kid::status::down;
+  if (how == restart::permanent || (how == restart::transient && abnormal)) {
+    if (k.spec->backoff && now - k.since >= k.spec->backoff->reset_after) k.failures = 0;
+    const bool waits = k.spec->backoff.has_value();
+    return with_one_more(s, number, {now, now}, into, [&](state& next) {
+      if (!waits) return restart_group(next, number);
+      wait_for_restart(next, number, now);
+      next.todo.push_back({.what = step::kind::say, .child = number, .says = event::delayed});
+      stop_group(next, number);
+    });
+  }
+  const bool significant = k.spec->significant;
+  if (how == restart::temporary) s.forget(number);
+  const bool others =
+      std::ranges::any_of(s.kids, [](const kid& o) { return o.spec->significant && o.is != kid::status::down; });
+  const auto when = s.flags->auto_shutdown;
+  if (significant && (when == auto_shutdown::any_significant || (when == auto_shutdown::all_significant && !others))) {
+    mark(others ? "shut down by any" : "shut down by the last");
+    s.ends = state::end::own;
+    s.todo.push_back({.what = step::kind::say, .child = number, .says = event::shut_down});
+    stop_all(s);
+  }
+  into.push_back(std::move(s));
+}
+
+/// Facts 48, 71-77, 94: the start at the head of the list has failed. `calls`: how many were made by now.
+inline void start_fails(state s, time_point now, std::size_t calls, std::vector<state>& into) {
+  const step failed = s.todo.front();
+  s.todo.pop_front();
+  kid& k = s.at(failed.child);
+  switch (failed.because) {
+    case step::why::first:
+      mark("a first start failed");
+      s.todo.clear();
+      s.ends = state::end::no_start;
+      stop_all(s);
+      into.push_back(std::move(s));
+      return;
+    case step::why::add:
+    case step::why::by_hand:
+      if (failed.because == step::why::add) s.forget(failed.child);
+      s.replies.emplace_back(*failed.call, answer{.any_error = true});
+      s.go_on();
+      into.push_back(std::move(s));
+      return;
+    case step::why::again: break;
+  }
+  if (std::erase_if(s.todo, [](const step& x) { return x.what == step::kind::start; }) > 0)
+    mark("a group was restarted in part");
+  if (k.spec->backoff)
+    return with_one_more(s, failed.child, {now, now}, into, [&](state& next) {
+      wait_for_restart(next, failed.child, now);
+      next.todo.push_front({.what = step::kind::say, .child = failed.child, .says = event::delayed});
+    });
+  k.is = kid::status::retrying;
+  k.retries.push_back(calls);
+  s.go_on();
+  into.push_back(std::move(s));
+}
+
+/// Facts 47, 58, 80; a temporary child is forgotten, whoever started it.
+inline void start_is_ignored(state s, std::vector<state>& into) {
+  mark("ignored");
+  const step done = s.todo.front();
+  s.todo.pop_front();
+  kid& k = s.at(done.child);
+  k.is = kid::status::down;
+  if (done.call && done.because != step::why::again) s.replies.emplace_back(*done.call, answer{});
+  if (k.temporary()) s.forget(done.child);
+  s.go_on();
+  into.push_back(std::move(s));
+}
+
+}  // namespace coppice::random_trees
