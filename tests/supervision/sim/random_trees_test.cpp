@@ -16,7 +16,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t seeds_each = 25;
 #else
-constexpr std::uint64_t seeds_each = 300;
+constexpr std::uint64_t seeds_each = 400;
 #endif
 constexpr std::uint64_t enough_for_marks = 800;  // a shard of the above, without sanitizers
 

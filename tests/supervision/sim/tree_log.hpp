@@ -40,7 +40,7 @@ struct attempt {
   bool overlapped = false;  // another process of that child was alive then
   bool unlinked = false;
   bool stuck = false;
-  bool killed = false;  // by the test
+  bool killed = false;  // by the test, or told to say so
   std::optional<exit_reason> end{};
   std::shared_ptr<const supervisor_spec> spec{};  // of a supervisor that got so far
 };

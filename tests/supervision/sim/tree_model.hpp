@@ -68,7 +68,18 @@ class model {
     sim::require(unseen || (a->end && same.reason == *a->end),
                  about(to_string(e) + " with the reason " + same.reason.to_string() + ", but it ended with " +
                        (a->end ? a->end->to_string() : "nothing") + "\n" + describe(e)));
+    const bool killed = e.said == event::stopped && same.reason == exit_reason::killed();
+    sim::require(!killed || may_be_killed(*a), about("it had no time to end as it was told: " + to_string(e)));
     return same.reason;
+  }
+  /// Fact 82: a child has the time of its spec before it is killed.
+  [[nodiscard]] static bool may_be_killed(const attempt& a) {
+    const bool is_supervisor = a.what->what == plant::kind::supervisor;
+    const shutdown how =
+        a.what->how.shutdown.value_or(is_supervisor ? shutdown::infinity() : shutdown{std::chrono::seconds{5}});
+    if (a.killed || how.is_brutal()) return true;
+    if (how.is_infinite()) return false;
+    return a.stuck || is_supervisor || a.what->ignores_exits || a.what->lingers + 1ms >= how.time();
   }
 
   /// Where it can be by now, with what can't be seen.

@@ -48,6 +48,7 @@ class run {
   [[nodiscard]] call some_call(pid sup);
   [[nodiscard]] supervisor_spec some_upgrade(const plant& of);
   [[nodiscard]] exit_reason some_reason();
+  [[nodiscard]] exit_reason reason_for(pid who);
   [[nodiscard]] pid someone(bool supervisors, bool others);
   [[nodiscard]] pid some_client() { return clients_[dice().below(clients_.size())]; }
   void check_left() const;
@@ -100,6 +101,12 @@ inline exit_reason run::some_reason() {
   }
 }
 
+inline exit_reason run::reason_for(pid who) {
+  exit_reason why = some_reason();
+  if (attempt* a = program_.find(who); a != nullptr && violent(why)) a->killed = true;
+  return why;
+}
+
 // ---- faults
 
 inline void run::fault() {
@@ -127,7 +134,7 @@ inline void run::crash_one() {
   if (dice().chance(0.3))
     rt().send(who, deed{.what = deed::kind::fail});
   else
-    rt().send(who, deed{.what = deed::kind::finish, .why = some_reason()});
+    rt().send(who, deed{.what = deed::kind::finish, .why = reason_for(who)});
 }
 
 inline void run::kill_one() {
@@ -141,9 +148,9 @@ inline void run::signal_one() {
   if (dice().chance(0.5)) {  // to somebody who should not care, or may
     const pid who = someone(true, dice().chance(0.3));
     if (dice().chance(0.3))
-      rt().exit(who, some_reason());
+      rt().exit(who, reason_for(who));
     else
-      rt().send(some_client(), to_exit{who, some_reason()});
+      rt().send(some_client(), to_exit{who, reason_for(who)});
     return;
   }
   const pid child = someone(true, true);
