@@ -8,6 +8,9 @@ include(GoogleTest)
 # Folders that are not there are left out. Labels are the library's name and unit, sim or stress.
 function(coppice_tests library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALSO")
+  if(COPPICE_TESTS_OF AND NOT library IN_LIST COPPICE_TESTS_OF)
+    return()
+  endif()
   set(libraries ${library} ${arg_ALSO})
   set(folder ${PROJECT_SOURCE_DIR}/tests/${library})
 
@@ -37,6 +40,7 @@ function(coppice_test_program program folder libraries)
   endif()
   add_executable(${program} ${sources})
   coppice_compile(${program})
+  target_compile_options(${program} PRIVATE ${COPPICE_TEST_OPTIONS})
   # tests/ for shared helpers, src/ for the internal headers under test
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM libraries PREPEND coppice:: OUTPUT_VARIABLE links)
