@@ -9,7 +9,7 @@
 
 using namespace std::chrono_literals;
 
-void say(const std::string& line) { std::cout << line << std::endl; }
+void say(const std::string& line) { std::cout << line + '\n' << std::flush; }
 
 struct pantry {  // a plain class: it knows nothing of applications
   struct take {

@@ -75,7 +75,8 @@ TEST(hooks, may_wait) {
   troupe t;
   auto app = t.app("a");
   app.start = waits_a_second;
-  app.stop = [book = &t.book](self& me) -> task<> {  // captures are safe: the hook lives as long as the program
+  // Captures are safe: the hook lives as long as the program.
+  app.stop = [book = &t.book](self& me) -> task<> {  // NOLINT(cppcoreguidelines-avoid-capturing-lambda-coroutines)
     co_await me.sleep(1s);
     book->note("slept");
   };

@@ -1,9 +1,9 @@
 #pragma once
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <coppice/runtime/spawn.hpp>
@@ -14,8 +14,9 @@ namespace detail {
 
 using hook_args = std::vector<std::string>;
 
+/// Takes the arguments away when the hook wants them.
 template <class F>
-decltype(auto) call_hook(const F& f, self& me, hook_args args) {
+decltype(auto) call_hook(const F& f, self& me, hook_args& args) {
   if constexpr (std::invocable<const F&, self&, hook_args>)
     return f(me, std::move(args));
   else if constexpr (std::invocable<const F&, self&>)
@@ -32,24 +33,43 @@ template <class R>
 concept hook_answer = std::same_as<R, void> || std::same_as<R, result<void>> || std::same_as<R, task<void>> ||
                       std::same_as<R, task<result<void>>>;
 
-/// Runs in the application's own process. `f` lives as long as the program, so that it may be a lambda that captures,
-/// coroutine or not.
+class hook_function {
+ public:
+  hook_function() = default;
+  virtual ~hook_function() = default;
+  hook_function(const hook_function&) = delete;
+  hook_function& operator=(const hook_function&) = delete;
+  [[nodiscard]] virtual task<result<void>> run(self& me, hook_args args) const = 0;
+};
+
+/// Lives as long as the program, so that the function may be a lambda that captures, coroutine or not.
 template <class F>
-task<result<void>> run_hook(self& me, const F* f, hook_args args) {
-  using answer = decltype(call_hook(*f, me, std::move(args)));
-  if constexpr (std::same_as<answer, task<result<void>>>) {
-    result<void> said = co_await call_hook(*f, me, std::move(args));
-    co_return said;
-  } else if constexpr (std::same_as<answer, task<void>>) {
-    co_await call_hook(*f, me, std::move(args));
-    co_return result<void>{};
-  } else if constexpr (std::same_as<answer, result<void>>) {
-    co_return call_hook(*f, me, std::move(args));
-  } else {
-    call_hook(*f, me, std::move(args));
-    co_return result<void>{};
+class hook_of final : public hook_function {
+ public:
+  using answer = decltype(call_hook(std::declval<const F&>(), std::declval<self&>(), std::declval<hook_args&>()));
+  static_assert(hook_answer<answer>,
+                "a hook answers nothing or result<void>, or is a coroutine that does: task<>, task<result<void>>");
+
+  template <class Given>
+  explicit hook_of(std::in_place_t, Given&& f) : f_(std::forward<Given>(f)) {}
+  [[nodiscard]] task<result<void>> run(self& me, hook_args args) const override {
+    if constexpr (std::same_as<answer, task<result<void>>>) {
+      result<void> said = co_await call_hook(f_, me, args);
+      co_return said;
+    } else if constexpr (std::same_as<answer, task<void>>) {
+      co_await call_hook(f_, me, args);
+      co_return result<void>{};
+    } else if constexpr (std::same_as<answer, result<void>>) {
+      co_return call_hook(f_, me, args);
+    } else {
+      call_hook(f_, me, args);
+      co_return result<void>{};
+    }
   }
-}
+
+ private:
+  F f_;
+};
 
 }  // namespace detail
 
@@ -66,24 +86,16 @@ class application_hook {
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, application_hook> && detail::callable_as_hook<std::decay_t<F>>)
   application_hook(F&& f)  // NOLINT(google-explicit-constructor): a function is one
-      : run_{of(std::make_shared<const std::decay_t<F>>(std::forward<F>(f)))} {}
+      : function_{std::make_shared<const detail::hook_of<std::decay_t<F>>>(std::in_place, std::forward<F>(f))} {}
 
-  explicit operator bool() const noexcept { return static_cast<bool>(run_); }
+  explicit operator bool() const noexcept { return function_ != nullptr; }
   /// For the library. There must be one.
-  [[nodiscard]] task<result<void>> run(self& me, detail::hook_args args) const { return run_(me, std::move(args)); }
+  [[nodiscard]] task<result<void>> run(self& me, detail::hook_args args) const {
+    return function_->run(me, std::move(args));
+  }
 
  private:
-  using function = std::function<task<result<void>>(self&, detail::hook_args)>;
-  template <class F>
-  static function of(std::shared_ptr<const F> f) {
-    using answer = decltype(detail::call_hook(*f, std::declval<self&>(), detail::hook_args{}));
-    static_assert(detail::hook_answer<answer>,
-                  "a hook answers nothing or result<void>, or is a coroutine that does: task<>, task<result<void>>");
-    return [f = std::move(f)](self& me, detail::hook_args args) {
-      return detail::run_hook<F>(me, f.get(), std::move(args));
-    };
-  }
-  function run_;
+  std::shared_ptr<const detail::hook_function> function_;
 };
 
 }  // namespace coppice
