@@ -106,7 +106,11 @@ class registry {
     for (const Value& v : mine) which.push_back(unwanted(v));
     // Only this process changes its entries, so they stand where they stood.
     std::size_t at = 0;
-    const auto done = table_->remove(me.id(), key, [&](const entry&) { return at < which.size() && which[at++]; });
+    const auto done = table_->remove(me.id(), key, [&](const entry&) {
+      const std::size_t this_one = at;
+      ++at;
+      return this_one < which.size() && which[this_one];
+    });
     if (done.count != 0) tell(me, [&] { return unregistered{*this, key, me.id()}; });
     if (const auto now = table_->kept_by(); done.last && now.parent != me.id()) me.unlink(now.keeper);
     return done.count;
@@ -266,7 +270,7 @@ class registry<Key, Value, Kind>::keeper {
 
  private:
   struct place {
-    std::uint64_t ticket;
+    std::uint64_t ticket = 0;
     monitor_ref watched;
     reply_to<void> to;
   };
