@@ -87,7 +87,7 @@ void child_keeper::amend_record(supervised& c, cause did) {
 // ---- starting and stopping
 
 task<std::optional<error>> child_keeper::start_one(self& me, supervised& c) {
-  start_result started = co_await start_process(me, c.order(), *this);
+  start_result started = co_await start_process(me, c.order(), *this, abandon_after_);
   if (error* why = std::get_if<error>(&started)) co_return std::move(*why);
   const pid* who = std::get_if<pid>(&started);
   c.state = who != nullptr ? child_state::running : child_state::undefined;

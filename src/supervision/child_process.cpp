@@ -6,9 +6,10 @@ namespace coppice::detail {
 
 namespace {
 
-result<pid> spawn_by(self& me, const start_order& order, std::uint64_t number) {
+result<pid> spawn_by(self& me, const start_order& order, std::uint64_t number, monitor_ref watched) {
   try {
-    return order.start.how().spawn(me.host(), {.parent = me.id(), .linked = true, .ack = number, .name = order.name});
+    return order.start.how().spawn(
+        me.host(), {.parent = me.id(), .linked = true, .watched_as = watched, .ack = number, .name = order.name});
   } catch (...) {
     return fail(errc::start_failed, reason_of_failure(*turn_here()).to_string());
   }
@@ -45,7 +46,21 @@ void look_at_deaths_put_aside(self& me, death_watcher& deaths) {
   (void)static_cast<coroutine&>(me).take_saved(looks);
 }
 
-task<start_result> start_process(self& me, start_order order, death_watcher& deaths) {
+namespace {
+/// For a child whose start took too long: it is killed, and abandoned when it is stuck even then.
+task<void> end_late_start(self& me, pid who, monitor_ref watched, std::optional<std::chrono::nanoseconds> abandon_after,
+                          death_watcher& deaths) {
+  me.kill(who);
+  for (;;) {
+    const start_outcome last = co_await starting(who, 0, abandon_after.value_or(no_timeout), watched, &deaths);
+    if (last.what != start_outcome::kind::timed_out) co_return;
+    me.host().abandon(who);
+  }
+}
+}  // namespace
+
+task<start_result> start_process(self& me, start_order order, death_watcher& deaths,
+                                 std::optional<std::chrono::nanoseconds> abandon_after) {
   const recipe& how = order.start.how();
   if (how.how == recipe::kind::function) {
     start_result started = co_await run_start_function(me, how);
@@ -56,18 +71,20 @@ task<start_result> start_process(self& me, start_order order, death_watcher& dea
   }
   const bool waits = how.how == recipe::kind::handshake;
   const std::uint64_t number = waits ? new_start_number(me) : 0;
-  const result<pid> spawned = spawn_by(me, order, number);
+  // The monitor is for a child that unlinks itself before it says that it has begun.
+  monitor_ref watched{};
+  if (const kernel_section mine{me.process(), me.id().serial()}; mine && waits)
+    watched = me.host().monitor_unborn(me.process());
+  const result<pid> spawned = spawn_by(me, order, number, watched);
   if (!spawned) co_return start_result{spawned.error()};
   const pid who = *spawned;
-  adopt_started(me, who, {});
+  adopt_started(me, who, watched);
   if (!waits) co_return start_result{who};
-  start_outcome out = co_await starting(who, number, order.within, {}, &deaths);
+  start_outcome out = co_await starting(who, number, order.within, watched, &deaths);
+  if (out.what == start_outcome::kind::timed_out) co_await end_late_start(me, who, watched, abandon_after, deaths);
+  me.demonitor(watched);
   if (out.what == start_outcome::kind::ready) co_return start_result{who};
   if (out.what == start_outcome::kind::ignored) co_return start_result{ignored{}};
-  if (out.what == start_outcome::kind::timed_out) {
-    me.kill(who);
-    [[maybe_unused]] const start_outcome last = co_await starting(who, 0, no_timeout, {}, &deaths);
-  }
   co_return start_result{out.to_error(who)};
 }
 
@@ -77,7 +94,7 @@ task<start_result> start_process(self& me, child_spec spec) {
   };
   nobody_else others;
   const start_order order{spec.start, spec.name, spec.start_within};
-  start_result started = co_await start_process(me, order, others);
+  start_result started = co_await start_process(me, order, others, std::nullopt);
   co_return started;
 }
 

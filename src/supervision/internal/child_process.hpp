@@ -12,7 +12,8 @@ struct start_order {
   std::chrono::nanoseconds within;
 };
 /// Starts a child, linked to this process, and waits until it has begun.
-[[nodiscard]] task<start_result> start_process(self& me, start_order order, death_watcher& deaths);
+[[nodiscard]] task<start_result> start_process(self& me, start_order order, death_watcher& deaths,
+                                               std::optional<std::chrono::nanoseconds> abandon_after);
 
 /// Deaths that came while this process waited for something else than a child, in a start function of the user's or for
 /// its turn, and were put aside.
