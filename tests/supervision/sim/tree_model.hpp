@@ -47,7 +47,10 @@ class model {
     if (next.empty()) throw sim::violation{about(to_string(e) + " is not what the reference says\n" + describe(e))};
     states_.clear();
     for (state& s : next) {
-      if (e.what == entry::kind::begin || e.what == entry::kind::told) s.last = e.at;
+      if (e.what == entry::kind::begin || e.what == entry::kind::told) {
+        s.last = e.at;
+        s.starts = e.what == entry::kind::begin;
+      }
       if (std::ranges::find(states_, s) == states_.end()) states_.push_back(std::move(s));
     }
   }
@@ -101,7 +104,7 @@ class model {
   }
   void begin_by_itself(const state& s, const entry& e, std::vector<state>& into) const {
     for (const kid& k : s.kids) {
-      if (k.is == kid::status::waiting && k.due_low <= e.at) {
+      if (k.is == kid::status::waiting && k.due_low <= e.at && !too_late(s, k, e)) {
         state next = s;
         restart_group(next, k.number);
         next.go_on();
@@ -124,6 +127,12 @@ class model {
       stop_all(next);
       into.push_back(std::move(next));
     }
+  }
+
+  /// A supervisor that had nothing else to do is on time. How long a start takes that comes to nothing is not known.
+  [[nodiscard]] bool too_late(const state& s, const kid& k, const entry& e) const {
+    if (e.what != entry::kind::begin || s.starts || mine_.stuck) return false;
+    return e.at > std::max(k.due_high, s.last) + 1ms;
   }
 
   void begins(state s, const entry& e, std::vector<state>& into) const {

@@ -15,7 +15,7 @@ struct climate {
 
 class gardener {
  public:
-  gardener(sim::dice& d, const climate& c) : dice_{d}, climate_{c} {}
+  gardener(sim::dice& d, const climate& c) : dice_{d}, climate_{c}, minute_{d.chance(0.1)} {}
 
   [[nodiscard]] plan root() { return supervisor_plan(1); }
   /// One more for a supervisor that has `when`.
@@ -28,13 +28,15 @@ class gardener {
     p.traps = dice_.chance(0.6);
     if (dice_.chance(0.2)) p.lingers = dice_.between(1ms, 3s);
     p.ignores_exits = p.what != plant::kind::server && p.traps && dice_.chance(0.2);
-    p.named = p.what != plant::kind::own_start && !p.ignores_exits && dice_.chance(0.1);
+    // One that is left over keeps its name, and its successor is tried again and again meanwhile (fact 92): without end
+    // when the window is shorter than a try.
+    p.named = !minute_ && p.what != plant::kind::own_start && !p.ignores_exits && dice_.chance(0.1);
     options(p, when);
     if (dice_.chance(0.6))
       p.how.shutdown = pick({shutdown::brutal_kill(), shutdown{0ns}, shutdown{50ms}, shutdown{2s}});
     else if (!p.ignores_exits && dice_.chance(0.3))
       p.how.shutdown = shutdown::infinity();
-    if (p.what == plant::kind::server && dice_.chance(0.2)) p.how.start_within = dice_.between(1us, 1s);
+    if (p.what == plant::kind::server && dice_.chance(0.2)) p.how.start_within = dice_.between(100us, 1s);
     return std::make_shared<const plant>(std::move(p));
   }
   /// The same child with other settings.
@@ -50,6 +52,7 @@ class gardener {
     f.strategy = pick({strategy::one_for_one, strategy::one_for_all, strategy::rest_for_one});
     f.limit.restarts = static_cast<int>(dice_.chance(climate_.limits_low) ? dice_.below(4) : 4 + dice_.below(30));
     f.limit.within = dice_.chance(0.5) ? dice_.between(1ms, 500ms) : dice_.between(1s, 20s);
+    if (minute_) f.limit.within = (1 + dice_.below(40)) * 100ns;  // a turn takes 100 ns: it is just in, or just out
     f.auto_shutdown = pick(
         {auto_shutdown::never, auto_shutdown::never, auto_shutdown::any_significant, auto_shutdown::all_significant});
     if (dice_.chance(0.5)) f.abandon_after = dice_.between(1ms, 200ms);
@@ -103,6 +106,7 @@ class gardener {
 
   sim::dice& dice_;
   climate climate_;
+  bool minute_;  // the windows of the limits
   std::size_t made_ = 0;
   std::size_t numbers_ = 0;
 };

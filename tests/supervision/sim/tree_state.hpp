@@ -66,6 +66,7 @@ struct state {
   std::size_t calls = 0;                                  // served
   std::vector<std::pair<std::size_t, answer>> replies{};  // not received yet
   time_point last{};                                      // that something was seen of it
+  bool starts = false;                                    // and that was the beginning of a start
   enum class end : std::uint8_t { no, told, own, no_start } ends = end::no;
   friend bool operator==(const state&, const state&) = default;
 
