@@ -73,5 +73,7 @@ int main() {
       .start = says("tables: open"),
       .stop = says("tables: closed"),
   }};
-  return coppice::applications{tables, kitchen, storage}.run({.runtime = {.level = coppice::log_level::off}});
+  coppice::run_options quiet;
+  quiet.runtime.level = coppice::log_level::off;
+  return coppice::applications{tables, kitchen, storage}.run(quiet);
 }

@@ -75,7 +75,8 @@ class application {
   [[nodiscard]] const application_options& options() const noexcept { return options_; }
   /// As `applications::check`, `run` and `start` with this one alone.
   [[nodiscard]] result<void> check() const;
-  int run(run_options how = {}) const;
+  int run() const;
+  int run(run_options how) const;
   [[nodiscard]] program start(runtime& rt, run_options how = {}) const;
 
  private:
@@ -98,7 +99,8 @@ class applications {
   /// For `main`: makes a runtime, runs the program until it ends, and gives its exit code; see `outcome`. What went
   /// wrong is also told in a line on standard error. Throws nothing; what the options of the runtime throw is
   /// `refused`.
-  int run(run_options how = {}) const;
+  int run() const;
+  int run(run_options how) const;
   /// On a runtime of yours, a simulated one too. Returns at once; `program` tells how it goes. On one runtime there is
   /// one program at a time: a second one has `start_failed`. Throws `std::system_error` when there is no thread to hear
   /// signals, and `std::bad_alloc`.
