@@ -24,7 +24,7 @@ class stage {
 };
 
 /// The name is the id and the name under which it is found.
-coppice::child_spec stage_called(std::string name) {
+coppice::child_spec stage_called(const std::string& name) {
   return coppice::child<stage>(name).with({.id = name, .name = name});
 }
 

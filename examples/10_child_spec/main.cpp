@@ -21,7 +21,7 @@ struct importer {
 /// Says it all: one of these is found by the name of its disk, and tried again slowly when the disk is gone.
 struct disk {
   explicit disk(std::string device) : path{std::move(device)} {}
-  static coppice::child_spec child_spec(std::string device) {
+  static coppice::child_spec child_spec(const std::string& device) {
     coppice::child_spec spec = coppice::child(start, device);
     spec.id = "disk " + device;
     spec.name = device;

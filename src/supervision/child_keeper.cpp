@@ -190,7 +190,8 @@ bool child_keeper::may_restart(self& me, supervised& c) {
   c.state = child_state::undefined;
   amend_record(c, {exit_action::gave_up, because});
   const std::string text = "the supervisor gives up: " + because + "; the last was for child '" + c.id + "'";
-  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason, [&] { return text; });
+  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason,
+       [&]() -> const std::string& { return text; });
   me.publish(supervisor_ended{
       .who = me.id(), .why = supervisor_ended::cause::gave_up, .child = c.id, .reason = c.last_reason, .text = text});
   me.stop(exit_reason::shutdown());

@@ -126,7 +126,8 @@ void supervised_children::shut_down_if_done(self& me, const std::string& id, con
     for (const auto& c : order_)
       if (c && c->significant && c->state != child_state::undefined) return;
   const std::string text = "the supervisor ends, because its significant child '" + id + "' has";
-  tell(me, log_level::info, supervisor_event::kind::shut_down, id, {}, {}, [&] { return text; });
+  tell(me, log_level::info, supervisor_event::kind::shut_down, id, {}, {},
+       [&]() -> const std::string& { return text; });
   me.publish(
       supervisor_ended{.who = me.id(), .why = supervisor_ended::cause::done, .child = id, .reason = why, .text = text});
   me.stop(exit_reason::shutdown());
