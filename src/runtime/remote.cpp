@@ -20,7 +20,7 @@ void kernel::send_elsewhere(pid to, envelope* e) {
     discard(*this, e);
     return;
   }
-  if (!to || to.node() == node_) {  // nobody, or an index this table never had
+  if (!to || to.node() == node_) {  // nobody, or an index this table never had, or one that is another's now
     bounce(to, *e, exit_reason::noproc());
     release(e);
     return;

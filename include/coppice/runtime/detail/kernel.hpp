@@ -86,6 +86,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
     if (to.node() != node_ || to.index() >= table_size_) [[unlikely]]
       return send_elsewhere(to, e);
     slot& p = table_[to.index()];
+    // Not left to the process that has its place now, which may be stuck in its code.
+    if (p.is_past(to.serial())) [[unlikely]]
+      return send_elsewhere(to, e);
     turn* t = current_turn;
     if (t != nullptr && t->out.target == &p) [[unlikely]]
       return add_to_burst(*t, e);

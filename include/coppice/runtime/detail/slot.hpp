@@ -142,6 +142,11 @@ struct alignas(64) slot {
 
   [[nodiscard]] std::uint64_t tag_now() const noexcept { return tag.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t serial() const noexcept { return static_cast<std::uint32_t>(tag_now() >> 32U); }
+  /// The process of that serial is long gone, has told everybody, and another has its place.
+  [[nodiscard]] bool is_past(std::uint32_t serial_of_it) const noexcept {
+    const std::uint64_t now = tag.load(std::memory_order_acquire);
+    return (now & has_process) != 0 && now >> 32U != serial_of_it;
+  }
   [[nodiscard]] bool accepts(const envelope& e) const noexcept { return ((e.tag ^ tag_now()) & ~flags) == 0; }
   [[nodiscard]] bool is(std::uint64_t flag) const noexcept { return (tag_now() & flag) != 0; }
   void note_body_bytes(std::size_t bytes) noexcept {
