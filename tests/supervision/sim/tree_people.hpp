@@ -37,6 +37,10 @@ class member {
   }
   task<init_result> init(self& me) {
     const luck how = luck_of(*program_, mine());
+    if (how > luck::late && !mine().what->named && program_->dice.chance(0.2)) {
+      me.unlink(me.parent());
+      mine().unlinked = true;
+    }
     if (how != luck::good) co_await me.sleep(some_wait(*program_));
     using word = attempt::word;
     mine().said = how == luck::ignore ? word::ignore : how <= luck::late ? word::ready : word::fail;

@@ -43,6 +43,7 @@ class run {
   void kill_one();
   void signal_one();
   void stick_one();
+  [[nodiscard]] bool may_be_stuck_for_long(const attempt& a) const;
   void ask_one();
   void ask_for_sure(call c);
   [[nodiscard]] call some_call(pid sup);
@@ -158,11 +159,20 @@ inline void run::signal_one() {
   rt().send(some_client(), to_forge{program_.find(child)->sup, exited{child, some_reason(), dice().chance(0.9)}});
 }
 
+/// Only what its supervisor can get rid of: else it would be waited for, rightly.
+inline bool run::may_be_stuck_for_long(const attempt& a) const {
+  const attempt* sup = program_.find(a.sup);
+  if (sup == nullptr || !sup->what->flags.abandon_after || a.what->what == plant::kind::supervisor) return false;
+  const bool starts = !a.started && !a.what->how.start_within;
+  return !starts && !(a.what->how.shutdown && a.what->how.shutdown->is_infinite());
+}
+
 inline void run::stick_one() {
   const pid who = someone(dice().chance(0.2), true);
-  if (!who || program_.find(who)->stuck) return;
+  if (!who || program_.find(who)->stuck || program_.find(who)->what->named) return;
   program_.find(who)->stuck = true;
-  node_->stick(who, dice().between(1us, dice().chance(0.5) ? 1ms : 2s));
+  const auto longest = may_be_stuck_for_long(*program_.find(who)) ? 1h : dice().chance(0.5) ? 1ms : 2s;
+  node_->stick(who, dice().between(1us, longest));
   rt().send(who, deed{.what = deed::kind::nothing});
   const attempt& a = *program_.find(who);
   if (a.what != root_ && dice().chance(0.5))
@@ -263,7 +273,7 @@ inline void run::check_left() const {
     if (!a.who || !program_.rt->alive(a.who)) continue;
     const attempt* sup = program_.find(a.sup);
     const bool bereft = sup != nullptr && sup->end && violent(*sup->end);
-    sim::require(bereft && (a.unlinked || a.what->ignores_exits),
+    sim::require(bereft && (a.unlinked || a.stuck || a.what->ignores_exits),
                  a.what->id + " " + to_string(a.who) + " outlives the tree");
     mark("an orphan");
   }
