@@ -80,6 +80,13 @@ TEST_F(random_trees, with_crashes_and_nothing_else) {
 TEST_F(random_trees, with_low_limits) {
   keep_the_rules({.land = {.limits_low = 1}, .crashes = 8, .calls = 2, .rests = 0});
 }
+TEST_F(random_trees, with_limits_to_the_nanosecond) {
+  keep_the_rules({.land = {.depth = 2, .backoffs = 0, .limits_low = 0.8, .significant = 0, .minute = 1},
+                  .crashes = 20,
+                  .calls = 1,
+                  .weather = 3,
+                  .at_once = 15});
+}
 TEST_F(random_trees, with_significant_children) {
   keep_the_rules({.land = {.backoffs = 0.1, .limits_low = 0, .significant = 0.9}, .kills = 0, .calls = 4});
 }

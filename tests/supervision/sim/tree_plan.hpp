@@ -11,11 +11,12 @@ struct climate {
   double backoffs = 0.25;
   double limits_low = 0.3;  // the share of supervisors that soon give up
   double significant = 0.4;
+  double minute = 0.1;  // the share of trees whose limits are about nanoseconds
 };
 
 class gardener {
  public:
-  gardener(sim::dice& d, const climate& c) : dice_{d}, climate_{c}, minute_{d.chance(0.1)} {}
+  gardener(sim::dice& d, const climate& c) : dice_{d}, climate_{c}, minute_{d.chance(c.minute)} {}
 
   [[nodiscard]] plan root() { return supervisor_plan(1); }
   /// One more for a supervisor that has `when`.

@@ -18,6 +18,7 @@ struct trouble {
   std::uint64_t weather = 1;  // how starts fare
   std::uint64_t rests = 1;
   std::size_t phases = 30;
+  std::uint64_t at_once = 4;
 };
 
 class run {
@@ -82,7 +83,7 @@ inline void run::play() {
   for (std::size_t i = 0; i < trouble_.phases && rt().alive(parent_); ++i) {
     const std::uint64_t how_long = dice().below(10);
     world_.run_for(dice().between(0ns, how_long < 5 ? 5us : how_long < 8 ? 20ms : 3s));
-    for (std::uint64_t n = dice().below(4); n > 0; --n) fault();
+    for (std::uint64_t n = dice().below(trouble_.at_once); n > 0; --n) fault();
   }
 }
 
