@@ -418,11 +418,11 @@ result<pid> kernel::start(start_letter* first) {
     return coppice::fail(errc::invalid, "the process table is full; see runtime_options::processes");
   }
   const pid me = pid::from_parts(node_, index, table_[index].serial());
-  if (first->with.name.empty()) {
+  if (!first->with.has_name()) {
     push_start(table_[index], first);
     return me;
   }
-  const std::string name = first->with.name;  // the letter is gone once it is pushed
+  const std::string name = first->with.called->name;  // the letter is gone once it is pushed
   if (auto registered = register_name(name, me, first); !registered) {
     discard(*this, first);
     give_slots(&index, 1);
@@ -447,12 +447,12 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
   p.length.store(0, std::memory_order_relaxed);
   p.born_ds.store(static_cast<std::uint32_t>((env_->clock().coarse_now() - started_) / std::chrono::milliseconds{100}),
                   std::memory_order_relaxed);
-  p.tag.store(tag, std::memory_order_relaxed);
+  p.tag.store(tag, std::memory_order_release);
   if (with.watched_as) {
     side_block& side = side_of(p);
     side.watchers.insert({with.parent, with.watched_as}, {});
   }
-  if (!with.label.empty()) set_label(p, with.label);
+  if (with.has_label()) set_label(p, with.called->label);
   p.process = &unborn;
   const verdict v = offer(p, first, t);
   first.type->drop(*this, first, {});
@@ -465,6 +465,7 @@ void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope*
                     std::span<const open_call> unanswered) {
   const pid me = pid_of(p);
   const bool parent_linked = p.is(slot::parent_linked);
+  const bool born_linked = p.is(slot::born_linked);
   const pid parent = pid::from_parts(node_, p.parent_index, p.parent_serial);
   if (to_destroy != nullptr) p.process = nullptr;
   // From here on nobody finds it alive, and what was queued or is still coming is dead mail.
@@ -488,7 +489,10 @@ void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope*
   }
   if ((why.what() == exit_reason::kind::error && logs(log_level::error)) || events_->wanted(plain<process_ended>))
     report_end(me, why, std::move(texts.name), std::move(texts.label));
-  if (parent_linked) send_exit(parent, {me, why, true});
+  if (parent_linked)
+    send_exit(parent, {me, why, true});
+  else if (born_linked)
+    send(parent, signal::reply, make_letter<child_ended>(plain<child_ended>, me, why));
   tell_the_bereaved(p, me, why);
   free_side(p);
   count_ended(*this);

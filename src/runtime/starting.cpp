@@ -22,6 +22,10 @@ bool starting::ended(const exit_reason& reason) {
 bool starting::take(waiter& w, coroutine&, envelope& e) {
   auto& mine = static_cast<starting&>(w);
   if (e.what() == signal::reply) {
+    if (e.type == &plain<child_ended>) {
+      if (static_cast<letter<child_ended>&>(e).body.who != mine.who_) return false;
+      return mine.ended(take_body<child_ended>(e).reason);
+    }
     if (e.type != &plain<start_news>) return false;
     const start_news& news = static_cast<letter<start_news>&>(e).body;
     if (news.call != mine.number_) return false;

@@ -49,7 +49,8 @@ result<void> backoff::check() const {
   if (cap < first)
     return fail(errc::invalid, "backoff.cap is " + coppice::to_string(cap) + ", less than backoff.first (" +
                                    coppice::to_string(first) + ")");
-  if (!(jitter >= 0 && jitter <= 1)) return fail(errc::invalid, "backoff.jitter must be between 0 and 1");
+  const bool a_share = jitter >= 0 && jitter <= 1;  // not a number is none
+  if (!a_share) return fail(errc::invalid, "backoff.jitter must be between 0 and 1");
   if (reset_after.count() < 0) return fail(errc::invalid, "backoff.reset_after must not be negative");
   return {};
 }

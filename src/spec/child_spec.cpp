@@ -51,7 +51,7 @@ std::string to_string(const shutdown& s) {
 }
 
 namespace detail {
-result<pid> recipe::spawn(kernel&, birth) const {
+result<pid> recipe::spawn(kernel&, birth&&) const {
   ensure(false, "this kind of child is not spawned by the supervisor");
   return pid{};
 }

@@ -53,9 +53,20 @@ child_info supervised::info(self& me) const {
   return i;
 }
 
-std::vector<exit_record> supervised::exits() const {
-  if (!history) return {};
-  return history->all();
+std::vector<exit_record> supervised::exits(self& me) const {
+  std::vector<exit_record> all;
+  if (history.empty()) return all;
+  const wall_time wall = me.host().env().clock().wall();
+  const time_point now = me.now();
+  history.for_each([&](const exit_ring::end& e) {
+    all.push_back({.at = wall - (now - e.at),
+                   .uptime = e.uptime,
+                   .who = e.who,
+                   .reason = e.reason,
+                   .action = e.did.action,
+                   .because = e.did.because ? *e.did.because : std::string{}});
+  });
+  return all;
 }
 
 error not_started(const std::string& id, error why) {
@@ -64,53 +75,48 @@ error not_started(const std::string& id, error why) {
 
 // ---- what is remembered of it
 
-void child_keeper::record(self& me, supervised& c, pid who, const exit_reason& why, std::chrono::nanoseconds uptime,
-                          cause did) {
-  c.last_reason = why;
+void child_keeper::record(supervised& c, exit_ring::end how) {
+  c.last_reason = how.reason;
   c.ended_before = true;
-  if (!c.history) c.history = std::make_unique<exit_ring>();
-  c.history->add({.at = me.host().env().clock().wall(),
-                  .uptime = uptime,
-                  .who = who,
-                  .reason = why,
-                  .action = did.action,
-                  .because = std::move(did.because)});
+  c.history.add(std::move(how));
 }
 
 /// What is done about its end was not known yet when that was written down.
-void child_keeper::amend_record(supervised& c, cause did) {
-  if (!c.history) return;
-  c.history->newest().action = did.action;
-  c.history->newest().because = std::move(did.because);
+void child_keeper::amend_record(supervised& c, exit_decision did) {
+  if (!c.history.empty()) c.history.newest().did = std::move(did);
 }
 
 // ---- starting and stopping
 
-task<std::optional<error>> child_keeper::start_one(self& me, supervised& c) {
-  start_result started = co_await start_process(me, c.order(), *this, abandon_after_);
-  if (error* why = std::get_if<error>(&started)) co_return std::move(*why);
+std::optional<error> child_keeper::has_started(self& me, supervised& c, start_result&& started) {
+  if (error* why = std::get_if<error>(&started)) return std::move(*why);
   const pid* who = std::get_if<pid>(&started);
   c.state = who != nullptr ? child_state::running : child_state::undefined;
   c.who = who != nullptr ? *who : pid{};
-  if (who == nullptr) co_return std::nullopt;
+  if (who == nullptr) return std::nullopt;
   c.since = me.now();
   by_pid_.insert(c.who, &c);
   if (c.restart == restart::temporary) c.start = {};
   tell(me, log_level::info, c.ended_before ? supervisor_event::kind::restarted : supervisor_event::kind::started, c.id,
        c.who, {}, [&] { return "child '" + c.id + "' started" + (c.ended_before ? " again" : ""); });
-  co_return std::nullopt;
+  return std::nullopt;
 }
 
-task<void> child_keeper::stop_one(self& me, supervised& c, std::string because) {
+pid child_keeper::leaves(self& me, supervised& c) {
   cancel_wait(me, c);
-  const child_state was = std::exchange(c.state, child_state::undefined);
   const pid who = std::exchange(c.who, pid{});
-  if (was != child_state::running) co_return;
-  stopped_process stopped = co_await stop_process(me, who, c.shutdown_or_default(), abandon_after_, *this);
-  has_stopped(me, c, who, std::move(stopped), std::move(because));
+  return std::exchange(c.state, child_state::undefined) == child_state::running ? who : pid{};
 }
 
-void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process how, std::string because) {
+task<void> child_keeper::stop_one(self& me, supervised& c, exit_decision why) {
+  const pid who = leaves(me, c);
+  if (!who) co_return;
+  stopped_process stopped = co_await stop_process(me, c, who, me.now());
+  has_stopped(me, c, who, std::move(stopped), me.now(), why);
+}
+
+void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process how, time_point now,
+                               const std::optional<exit_decision>& why) {
   // It had ended before. How it did lies somewhere in the mail, unless it had unlinked itself.
   if (how.reason.what() == exit_reason::kind::noproc && early_.find(who) == nullptr)
     look_at_deaths_put_aside(me, *this);
@@ -120,8 +126,7 @@ void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process
     early_.erase(who);
   }
   judge_stop(me, c, who, how);
-  if (because.empty()) return;
-  record(me, c, who, how.reason, me.now() - c.since, {exit_action::stopped, std::move(because)});
+  if (why) record(c, {now, now - c.since, std::move(how.reason), *why, who});
 }
 
 /// What is worth a line: a child that did not end as it was told to (fact 86).
@@ -165,23 +170,25 @@ supervised* child_keeper::take_dead(self& me, const exited& x) {
 }
 
 bool child_keeper::dies_and_may_restart(self& me, supervised& c, const exited& x) {
-  const std::chrono::nanoseconds uptime = me.now() - c.since;
+  const time_point now = me.now();
+  const std::chrono::nanoseconds uptime = now - c.since;
   if (c.backoff() != nullptr && uptime >= c.backoff()->reset_after) c.failures = 0;
-  record(me, c, x.from, x.reason, uptime, {exit_action::restarted, {}});
+  record(c, {now, uptime, x.reason, exit_action::restarted, x.from});
   tell(me, x.reason.abnormal() ? log_level::error : log_level::warning, supervisor_event::kind::exited, c.id, x.from,
        x.reason, [&] { return "child '" + c.id + "' ended: " + x.reason.to_string(); });
-  return may_restart(me, c);
+  return may_restart(me, c, now);
 }
 
 void child_keeper::stays_down(self& me, supervised& c, const exited& x) {
   const bool temporary = c.restart == restart::temporary;
-  record(me, c, x.from, x.reason, me.now() - c.since, {temporary ? exit_action::forgotten : exit_action::kept, {}});
+  const time_point now = me.now();
+  record(c, {now, now - c.since, x.reason, temporary ? exit_action::forgotten : exit_action::kept, x.from});
   tell(me, x.reason.abnormal() ? log_level::error : log_level::info, supervisor_event::kind::exited, c.id, x.from,
        x.reason, [&] { return "child '" + c.id + "' ended and is not restarted: " + x.reason.to_string(); });
 }
 
-bool child_keeper::may_restart(self& me, supervised& c) {
-  if (window_.add(me.now(), limit_)) {
+bool child_keeper::may_restart(self& me, supervised& c, time_point now) {
+  if (window_.add(now, limit_)) {
     ++c.restarts;
     return true;
   }
@@ -200,11 +207,12 @@ bool child_keeper::may_restart(self& me, supervised& c) {
 
 void child_keeper::start_has_failed(self& me, supervised& c, const error& why) {
   c.state = child_state::restarting;
-  record(me, c, {}, exit_reason::error(why.to_string()), {}, {exit_action::retried, "it could not be started"});
+  const time_point now = me.now();
+  record(c, {now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
   tell(me, log_level::error, supervisor_event::kind::start_failed, c.id, {}, c.last_reason,
        [&] { return "child '" + c.id + "' could not be started again: " + why.to_string(); });
   if (c.backoff() != nullptr) {
-    if (may_restart(me, c)) delay_restart(me, c);
+    if (may_restart(me, c, now)) delay_restart(me, c);
     return;
   }
   // Behind what waits already, so that calls and an order to stop are heard between two attempts.

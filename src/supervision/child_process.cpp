@@ -6,10 +6,10 @@ namespace coppice::detail {
 
 namespace {
 
-result<pid> spawn_by(self& me, const start_order& order, std::uint64_t number, monitor_ref watched) {
+result<pid> spawn_by(self& me, const start_order& order, std::uint64_t number) {
   try {
     return order.start.how().spawn(
-        me.host(), {.parent = me.id(), .linked = true, .watched_as = watched, .ack = number, .name = order.name});
+        me.host(), {.parent = me.id(), .linked = true, .ack = number, .called = birth::by(order.name, {})});
   } catch (...) {
     return fail(errc::start_failed, reason_of_failure(*turn_here()).to_string());
   }
@@ -48,44 +48,49 @@ void look_at_deaths_put_aside(self& me, death_watcher& deaths) {
 
 namespace {
 /// For a child whose start took too long: it is killed, and abandoned when it is stuck even then.
-task<void> end_late_start(self& me, pid who, monitor_ref watched, std::optional<std::chrono::nanoseconds> abandon_after,
+task<void> end_late_start(self& me, pid who, std::optional<std::chrono::nanoseconds> abandon_after,
                           death_watcher& deaths) {
   me.kill(who);
   for (;;) {
-    const start_outcome last = co_await starting(who, 0, abandon_after.value_or(no_timeout), watched, &deaths);
+    const start_outcome last = co_await starting(who, 0, abandon_after.value_or(no_timeout), {}, &deaths);
     if (last.what != start_outcome::kind::timed_out) co_return;
     me.host().abandon(who);
   }
 }
 }  // namespace
 
+// The rare ways are functions of their own, so that the frame of the usual one is small.
+
+namespace {
+task<start_result> start_by_function(self& me, const recipe& how) {
+  start_result started = co_await run_start_function(me, how);
+  if (const pid* who = std::get_if<pid>(&started); who != nullptr && !*who)
+    started = error{errc::start_failed, "the start function answered with nobody; ignored{} is an answer, too"};
+  co_return started;
+}
+
+task<start_result> start_by_spawn(self& me, start_order order, death_watcher& deaths,
+                                  std::optional<std::chrono::nanoseconds> abandon_after) {
+  const bool waits = order.start.how().how == recipe::kind::handshake;
+  const std::uint64_t number = waits ? new_start_number(me) : 0;
+  const result<pid> spawned = spawn_by(me, order, number);
+  if (!spawned) co_return start_result{spawned.error()};
+  const pid who = *spawned;
+  adopt_started(me, who, {});
+  if (!waits) co_return start_result{who};
+  start_outcome out = co_await starting(who, number, order.within, {}, &deaths);
+  if (out.what == start_outcome::kind::ready) co_return start_result{who};
+  if (out.what == start_outcome::kind::timed_out) co_await end_late_start(me, who, abandon_after, deaths);
+  if (out.what == start_outcome::kind::ignored) co_return start_result{ignored{}};
+  co_return start_result{out.to_error(who)};
+}
+}  // namespace
+
 task<start_result> start_process(self& me, start_order order, death_watcher& deaths,
                                  std::optional<std::chrono::nanoseconds> abandon_after) {
   const recipe& how = order.start.how();
-  if (how.how == recipe::kind::function) {
-    start_result started = co_await run_start_function(me, how);
-    if (const pid* who = std::get_if<pid>(&started); who != nullptr && !*who)
-      co_return start_result{
-          error{errc::start_failed, "the start function answered with nobody; ignored{} is an answer, too"}};
-    co_return started;
-  }
-  const bool waits = how.how == recipe::kind::handshake;
-  const std::uint64_t number = waits ? new_start_number(me) : 0;
-  // The monitor is for a child that unlinks itself before it says that it has begun.
-  monitor_ref watched{};
-  if (const kernel_section mine{me.process(), me.id().serial()}; mine && waits)
-    watched = me.host().monitor_unborn(me.process());
-  const result<pid> spawned = spawn_by(me, order, number, watched);
-  if (!spawned) co_return start_result{spawned.error()};
-  const pid who = *spawned;
-  adopt_started(me, who, watched);
-  if (!waits) co_return start_result{who};
-  start_outcome out = co_await starting(who, number, order.within, watched, &deaths);
-  if (out.what == start_outcome::kind::timed_out) co_await end_late_start(me, who, watched, abandon_after, deaths);
-  me.demonitor(watched);
-  if (out.what == start_outcome::kind::ready) co_return start_result{who};
-  if (out.what == start_outcome::kind::ignored) co_return start_result{ignored{}};
-  co_return start_result{out.to_error(who)};
+  return how.how == recipe::kind::function ? start_by_function(me, how)
+                                           : start_by_spawn(me, order, deaths, abandon_after);
 }
 
 task<start_result> start_process(self& me, child_spec spec) {
@@ -103,12 +108,13 @@ namespace {
 /// Waits for the end of a child that was told to end.
 class stopping : waiter {
  public:
-  stopping(pid who, monitor_ref watched, std::chrono::nanoseconds timeout, death_watcher& deaths) noexcept
-      : waiter{&how}, who_{who}, watched_{watched}, timeout_{timeout}, deaths_{deaths} {}
+  stopping(pid who, monitor_ref watched, std::chrono::nanoseconds timeout, time_point now,
+           death_watcher& deaths) noexcept
+      : waiter{&how}, who_{who}, watched_{watched}, timeout_{timeout}, now_{now}, deaths_{deaths} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, timeout_);
+    process_of(h.promise()).wait(h, *this, timeout_, now_);
   }
   /// Nothing: the time was over.
   std::optional<exit_reason> await_resume() { return std::move(why_); }
@@ -122,6 +128,11 @@ class stopping : waiter {
       mine.why_ = take_body<exited>(e).reason;
       return true;
     }
+    if (e.type == &plain<child_ended>) {
+      if (static_cast<letter<child_ended>&>(e).body.who != mine.who_) return false;
+      mine.why_ = take_body<child_ended>(e).reason;
+      return true;
+    }
     if (e.type != &plain<down> || static_cast<letter<down>&>(e).body.ref != mine.watched_) return false;
     mine.why_ = take_body<down>(e).reason;
     return true;
@@ -130,34 +141,50 @@ class stopping : waiter {
   pid who_;
   monitor_ref watched_;
   std::chrono::nanoseconds timeout_;
+  time_point now_;
   death_watcher& deaths_;
   std::optional<exit_reason> why_;
 };
 
 }  // namespace
 
-// The link is kept: should this process die meanwhile, the child does not outlive it. The monitor is for a child that
-// has unlinked itself.
-task<stopped_process> stop_process(self& me, pid who, shutdown how,
+monitor_ref watch_leaving(self& me, pid who) {
+  return me.host().will_tell(who, me.id()) ? monitor_ref{} : me.monitor(who);
+}
+
+namespace {
+/// One that is still there when its time is over.
+task<stopped_process> kill_process(self& me, pid who, monitor_ref watched,
                                    std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& deaths) {
-  const monitor_ref watched = me.monitor(who);
+  me.kill(who);
+  stopped_process out;
+  std::optional<exit_reason> why =
+      co_await stopping(who, watched, abandon_after.value_or(no_timeout), me.now(), deaths);
+  while (!why) {
+    // It is in its code and does not come out; or it has just come out, and the kill does its work.
+    out.abandoned = me.host().abandon(who) || out.abandoned;
+    why = co_await stopping(who, watched, *abandon_after, me.now(), deaths);
+  }
+  out.reason = *why;
+  co_return out;
+}
+}  // namespace
+
+// The link is kept: should this process die meanwhile, the child does not outlive it.
+task<stopped_process> stop_process(self& me, pid who, shutdown how, time_point now,
+                                   std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& deaths) {
+  const monitor_ref watched = watch_leaving(me, who);
   stopped_process out;
   std::optional<exit_reason> why;
   if (!how.is_brutal()) {
     me.exit(who, exit_reason::shutdown());
-    why = co_await stopping(who, watched, how.time(), deaths);
+    why = co_await stopping(who, watched, how.time(), now, deaths);
   }
-  if (!why) {
-    me.kill(who);
-    why = co_await stopping(who, watched, abandon_after.value_or(no_timeout), deaths);
-  }
-  while (!why) {
-    // It is in its code and does not come out; or it has just come out, and the kill does its work.
-    out.abandoned = me.host().abandon(who) || out.abandoned;
-    why = co_await stopping(who, watched, *abandon_after, deaths);
-  }
-  me.demonitor(watched);
-  out.reason = *why;
+  if (why)
+    out.reason = std::move(*why);
+  else
+    out = co_await kill_process(me, who, watched, abandon_after, deaths);
+  if (watched) me.demonitor(watched);
   co_return out;
 }
 

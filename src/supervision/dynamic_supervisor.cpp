@@ -16,8 +16,9 @@ task<result<pid>> dynamic_children::start_child(self& me, child_spec spec) {
                    "there are " + std::to_string(all_.size()) + " children already, the most there may be");
   auto made = std::make_unique<supervised>(++numbers_, std::move(spec));
   supervised& c = *made;
-  all_.insert(c.number, std::move(made));
-  std::optional<error> failed = co_await start_one(me, c);
+  all_.insert(c.number, std::move(made));  // the number is new
+  start_result started = co_await start_one(me, c);
+  std::optional<error> failed = has_started(me, c, std::move(started));
   if (failed) {
     error whole = not_started(c.id, std::move(*failed));
     forget(c);
@@ -44,7 +45,8 @@ task<result<void>> dynamic_children::terminate_child(self& me, pid who) {
   supervised* c = find(who);
   if (c == nullptr) co_return fail(errc::not_found, to_string(who) + " is no child");
   by_last_pid_.erase(who);
-  co_await stop_one(me, *c, "terminate_child was called");
+  const exit_decision asked{exit_action::stopped, "terminate_child was called"};
+  co_await stop_one(me, *c, asked);
   forget(*c);
   co_return result<void>{};
 }
@@ -69,7 +71,8 @@ task<void> dynamic_children::child_exited(self& me, exited x) {
 
 task<void> dynamic_children::restart_now(self& me, supervised& c) {
   const pid before = c.who;
-  const std::optional<error> failed = co_await start_one(me, c);
+  start_result started = co_await start_one(me, c);
+  const std::optional<error> failed = has_started(me, c, std::move(started));
   if (failed) {
     start_has_failed(me, c, *failed);
     co_return;
@@ -80,7 +83,7 @@ task<void> dynamic_children::restart_now(self& me, supervised& c) {
 
 task<void> dynamic_children::retry(self& me, std::uint64_t child) {
   supervised* c = to_retry(child);
-  if (c == nullptr || !may_restart(me, *c)) co_return;
+  if (c == nullptr || !may_restart(me, *c, me.now())) co_return;
   co_await restart_now(me, *c);
 }
 
@@ -96,14 +99,14 @@ task<void> dynamic_children::stop_all(self& me) {
     const std::optional<parallel_stop::gone> gone = co_await all.next();
     if (!gone) co_return;
     supervised& c = **by_pid_.find(gone->who);
-    has_stopped(me, c, gone->who, gone->how, {});
+    has_stopped(me, c, gone->who, gone->how, {}, {});
   }
 }
 
-result<std::vector<exit_record>> dynamic_children::exits_of(pid who) {
+result<std::vector<exit_record>> dynamic_children::exits_of(self& me, pid who) {
   const supervised* c = find(who);
   if (c == nullptr) return fail(errc::not_found, to_string(who) + " is no child");
-  return c->exits();
+  return c->exits(me);
 }
 
 child_counts dynamic_children::count() const {
@@ -162,8 +165,8 @@ task<result<void>> dynamic_supervisor::handle(calls::terminate_by_pid m, self& m
 }
 std::vector<child_info> dynamic_supervisor::handle(calls::which_children, self& me) { return children_->list(me); }
 child_counts dynamic_supervisor::handle(calls::count_children, self&) { return children_->count(); }
-result<std::vector<exit_record>> dynamic_supervisor::handle(calls::exit_history_of m) {
-  return children_->exits_of(m.who);
+result<std::vector<exit_record>> dynamic_supervisor::handle(calls::exit_history_of m, self& me) {
+  return children_->exits_of(me, m.who);
 }
 result<void> dynamic_supervisor::handle(calls::upgrade_dynamic m) {
   if (auto sensible = check(m.spec); !sensible) return sensible;

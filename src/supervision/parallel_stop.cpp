@@ -33,6 +33,12 @@ class collecting : waiter {
       mine.ended_ = end{taken.from, std::move(taken.reason)};
       return true;
     }
+    if (e.type == &plain<child_ended>) {
+      if (!mine.known_(static_cast<letter<child_ended>&>(e).body.who)) return false;
+      child_ended taken = take_body<child_ended>(e);
+      mine.ended_ = end{taken.who, std::move(taken.reason)};
+      return true;
+    }
     if (e.type != &plain<down> || !mine.known_(static_cast<letter<down>&>(e).body.who)) return false;
     down taken = take_body<down>(e);
     mine.ended_ = end{taken.who, std::move(taken.reason)};
@@ -47,7 +53,7 @@ class collecting : waiter {
 }  // namespace
 
 void parallel_stop::add(pid who, shutdown how) {
-  leaving l{.watched = me_.monitor(who)};
+  leaving l{.watched = watch_leaving(me_, who)};
   if (how.is_brutal()) {
     l.at = stage::killed;
     me_.kill(who);
@@ -97,7 +103,7 @@ task<std::optional<parallel_stop::gone>> parallel_stop::next() {
     }
     const leaving l = *leaving_.find(ended->who);
     leaving_.erase(ended->who);
-    me_.demonitor(l.watched);
+    if (l.watched) me_.demonitor(l.watched);
     co_return gone{ended->who, {.reason = std::move(ended->reason), .abandoned = l.abandoned}};
   }
   co_return std::nullopt;

@@ -47,7 +47,7 @@ class partition_recipe final : public detail::recipe {
  public:
   partition_recipe(child_start inner, std::shared_ptr<partitions::table> where, std::size_t partition)
       : recipe{inner.how().how}, inner_{std::move(inner)}, where_{std::move(where)}, partition_{partition} {}
-  [[nodiscard]] result<pid> spawn(detail::kernel& k, detail::birth with) const override {
+  [[nodiscard]] result<pid> spawn(detail::kernel& k, detail::birth&& with) const override {
     result<pid> spawned = inner_.how().spawn(k, std::move(with));
     if (spawned) where_->put(partition_, *spawned);
     return spawned;

@@ -49,36 +49,43 @@ result<supervised*> supervised_children::find(std::string_view id) {
 
 // ---- all of them
 
-task<std::optional<error>> supervised_children::start_or_forget(self& me, supervised& c) {
-  std::optional<error> failed = co_await start_one(me, c);
+std::optional<error> supervised_children::has_started(self& me, supervised& c, start_result&& started) {
+  std::optional<error> failed = child_keeper::has_started(me, c, std::move(started));
   if (!failed && c.state != child_state::running && c.restart == restart::temporary) forget(c);
-  co_return failed;
+  return failed;
 }
 
 task<result<void>> supervised_children::start_all(self& me) {
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    const std::string id = order_[i]->id;
-    std::optional<error> failed = co_await start_or_forget(me, *order_[i]);
+    supervised& c = *order_[i];
+    start_result started = co_await start_one(me, c);
+    std::optional<error> failed = has_started(me, c, std::move(started));
     if (!failed) continue;
-    error whole = not_started(id, std::move(*failed));
-    tell(me, log_level::error, supervisor_event::kind::start_failed, id, {}, {}, [&] { return whole.to_string(); });
+    error whole = not_started(c.id, std::move(*failed));
+    tell(me, log_level::error, supervisor_event::kind::start_failed, c.id, {}, {}, [&] { return whole.to_string(); });
     co_await stop_all(me);
     co_return std::unexpected{std::move(whole)};
   }
   co_return result<void>{};
 }
 
-task<void> supervised_children::stop_all(self& me) {
-  for (std::size_t i = order_.size(); i-- > 0;)
-    if (order_[i]) co_await stop_one(me, *order_[i], {});
-}
+task<void> supervised_children::stop_all(self& me) { return stop_range(me, 0, nullptr); }
 
 /// In reverse order; the temporary ones among them are forgotten (fact 56).
-task<void> supervised_children::stop_range(self& me, std::size_t first, const supervised& on_behalf_of) {
+task<void> supervised_children::stop_range(self& me, std::size_t first, const supervised* on_behalf_of) {
+  std::optional<exit_decision> why;
+  if (on_behalf_of != nullptr)
+    why = exit_decision{exit_action::stopped, "restarted together with '" + on_behalf_of->id + "'"};
+  time_point now = me.now();
   for (std::size_t i = order_.size(); i-- > first;) {
-    if (!order_[i] || order_[i].get() == &on_behalf_of) continue;
+    if (!order_[i] || order_[i].get() == on_behalf_of) continue;
     supervised& c = *order_[i];
-    co_await stop_one(me, c, "restarted together with '" + on_behalf_of.id + "'");
+    const pid who = leaves(me, c);
+    if (who) {
+      stopped_process stopped = co_await stop_process(me, c, who, now);
+      now = me.now();
+      has_stopped(me, c, who, std::move(stopped), now, why);
+    }
     if (c.restart == restart::temporary) forget(c);
   }
 }
@@ -88,7 +95,8 @@ task<void> supervised_children::start_range(self& me, std::size_t first) {
   for (std::size_t i = first; i < order_.size(); ++i) {
     if (!order_[i]) continue;
     supervised& c = *order_[i];
-    const std::optional<error> failed = co_await start_or_forget(me, c);
+    start_result started = co_await start_one(me, c);
+    const std::optional<error> failed = has_started(me, c, std::move(started));
     if (!failed) continue;
     start_has_failed(me, c, *failed);
     co_return;
@@ -117,7 +125,7 @@ task<void> supervised_children::child_exited(self& me, exited x) {
   }
   // Those that depend on it do not wait for it to come back: they stop now and are started with it.
   delay_restart(me, c);
-  if (strategy_ != strategy::one_for_one) co_await stop_range(me, first_to_restart(c), c);
+  if (strategy_ != strategy::one_for_one) co_await stop_range(me, first_to_restart(c), &c);
 }
 
 void supervised_children::shut_down_if_done(self& me, const std::string& id, const exit_reason& why) {
@@ -139,20 +147,21 @@ std::size_t supervised_children::first_to_restart(const supervised& c) const noe
 
 task<void> supervised_children::restart_now(self& me, supervised& c) {
   if (strategy_ == strategy::one_for_one) {
-    const std::optional<error> failed = co_await start_or_forget(me, c);
+    start_result started = co_await start_one(me, c);
+    const std::optional<error> failed = has_started(me, c, std::move(started));
     if (failed) start_has_failed(me, c, *failed);
   } else {
     // It is down like the others: should one before it fail, the retry is that one's.
     c.state = child_state::undefined;
     const std::size_t first = first_to_restart(c);
-    co_await stop_range(me, first, c);
+    co_await stop_range(me, first, &c);
     co_await start_range(me, first);
   }
 }
 
 task<void> supervised_children::retry(self& me, std::uint64_t child) {
   supervised* c = to_retry(child);
-  if (c == nullptr || !may_restart(me, *c)) co_return;
+  if (c == nullptr || !may_restart(me, *c, me.now())) co_return;
   co_await restart_now(me, *c);
 }
 

@@ -79,26 +79,26 @@ task<result<void>> supervisor::handle(calls::terminate_child m, self& me) {
 task<result<pid>> supervisor::handle(calls::restart_child m, self& me) {
   return children_->restart_child(me, std::move(m.id));
 }
-result<void> supervisor::handle(calls::delete_child m) { return children_->delete_child(m.id); }
+result<void> supervisor::handle(const calls::delete_child& m) { return children_->delete_child(m.id); }
 task<result<void>> supervisor::handle(calls::retry_now m, self& me) {
   return children_->retry_now(me, std::move(m.id));
 }
 std::vector<child_info> supervisor::handle(calls::which_children, self& me) { return children_->list(me); }
-result<child_info> supervisor::handle(calls::which_child m, self& me) {
+result<child_info> supervisor::handle(const calls::which_child& m, self& me) {
   const auto known = children_->find(m.id);
   if (!known) return std::unexpected{known.error()};
   return (*known)->info(me);
 }
 child_counts supervisor::handle(calls::count_children, self& me) { return children_->count(me); }
-result<child_spec> supervisor::handle(calls::get_childspec m) {
+result<child_spec> supervisor::handle(const calls::get_childspec& m) {
   const auto known = children_->find(m.id);
   if (!known) return std::unexpected{known.error()};
   return (*known)->spec();
 }
-result<std::vector<exit_record>> supervisor::handle(calls::exit_history m) {
+result<std::vector<exit_record>> supervisor::handle(const calls::exit_history& m, self& me) {
   const auto known = children_->find(m.id);
   if (!known) return std::unexpected{known.error()};
-  return (*known)->exits();
+  return (*known)->exits(me);
 }
 result<void> supervisor::handle(calls::upgrade m) { return children_->upgrade(std::move(m.spec)); }
 

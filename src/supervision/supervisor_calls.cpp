@@ -14,7 +14,8 @@ task<result<pid>> supervised_children::start_child(self& me, child_spec spec) {
   supervised& c = add(std::move(spec));
   const std::uint64_t number = c.number;
   const std::size_t place = c.place;
-  std::optional<error> failed = co_await start_or_forget(me, c);
+  start_result started = co_await start_one(me, c);
+  std::optional<error> failed = has_started(me, c, std::move(started));
   if (failed) {
     error whole = not_started(c.id, std::move(*failed));
     forget(c);
@@ -28,7 +29,8 @@ task<result<void>> supervised_children::terminate_child(self& me, std::string id
   const auto known = find(id);
   if (!known) co_return std::unexpected{known.error()};
   supervised& c = **known;
-  co_await stop_one(me, c, "terminate_child was called");
+  const exit_decision asked{exit_action::stopped, "terminate_child was called"};
+  co_await stop_one(me, c, asked);
   if (c.restart == restart::temporary) forget(c);
   co_return result<void>{};
 }
@@ -48,11 +50,12 @@ task<result<pid>> supervised_children::restart_child(self& me, std::string id) {
   const auto known = must_be_down(find(id));
   if (!known) co_return std::unexpected{known.error()};
   supervised& c = **known;
-  std::optional<error> failed = co_await start_one(me, c);
+  start_result started = co_await start_one(me, c);
+  const pid* who = std::get_if<pid>(&started);
+  const pid running = who != nullptr ? *who : pid{};
+  std::optional<error> failed = has_started(me, c, std::move(started));
   if (failed) co_return std::unexpected{not_started(c.id, std::move(*failed))};
-  const pid who = c.who;
-  if (!who && c.restart == restart::temporary) forget(c);
-  co_return who;
+  co_return running;
 }
 
 result<void> supervised_children::delete_child(const std::string& id) {

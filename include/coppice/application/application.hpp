@@ -71,9 +71,8 @@ struct run_options {
 /// One application. Nothing happens before `run` or `start`.
 class application {
  public:
-  application(application_options options)
-      : options_{std::move(options)} {
-  }  // NOLINT(google-explicit-constructor): so that applications{{...}, {...}} reads well
+  // NOLINTNEXTLINE(google-explicit-constructor): so that applications{{...}, {...}} reads well
+  application(application_options options) : options_{std::move(options)} {}
   [[nodiscard]] const application_options& options() const noexcept { return options_; }
   /// As `applications::check`, `run` and `start` with this one alone.
   [[nodiscard]] result<void> check() const;

@@ -54,7 +54,7 @@ class flat_map {
     --size_;
     if (capacity_ <= row) {
       if (e != &entries_[size_]) *e = std::move(entries_[size_]);
-      entries_[size_].used = false;
+      entries_[size_] = entry{};
       return true;
     }
     close_gap(static_cast<std::size_t>(e - entries_.get()));

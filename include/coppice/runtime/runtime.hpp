@@ -235,7 +235,8 @@ class runtime {
   /// A process that waits in the place of a plain thread.
   template <class F, class... Args>
   void helper(const char* label, F body, Args&&... args) {
-    detail::or_throw(detail::spawn_coroutine(*kernel_, {.label = label}, std::move(body), std::forward<Args>(args)...));
+    detail::or_throw(detail::spawn_coroutine(*kernel_, {.called = detail::birth::by({}, label)}, std::move(body),
+                                             std::forward<Args>(args)...));
   }
   static void must_be_outside();
   static void finish(detail::kernel& k, std::atomic<std::uint32_t>& done);

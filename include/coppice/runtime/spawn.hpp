@@ -9,7 +9,7 @@ namespace detail {
 struct coroutine_start : start_letter {
   coroutine* made;
   std::size_t frame_bytes;
-  coroutine_start(birth how, coroutine* c, std::size_t bytes)
+  coroutine_start(birth&& how, coroutine* c, std::size_t bytes)
       : start_letter{&type_of, std::move(how)}, made{c}, frame_bytes{bytes} {}
   static void make(body&, turn& t, envelope& e) {
     auto& mine = static_cast<coroutine_start&>(e);
@@ -28,7 +28,7 @@ template <class T, class... Args>
 struct object_start : start_letter {
   std::tuple<Args...> args;
   template <class... Given>
-  explicit object_start(birth how, Given&&... given)
+  explicit object_start(birth&& how, Given&&... given)
       : start_letter{&type_of, std::move(how)}, args(std::forward<Given>(given)...) {}
   static void make(body&, turn& t, envelope& e) {
     using body_t = object_body<T>;
@@ -78,7 +78,7 @@ consteval bool body_takes_values() {
 }
 
 template <class F, class... Args>
-[[nodiscard]] result<pid> spawn_coroutine(kernel& k, birth with, F&& body, Args&&... args) {
+[[nodiscard]] result<pid> spawn_coroutine(kernel& k, birth&& with, F&& body, Args&&... args) {
   static_assert(!std::is_class_v<F> || std::is_empty_v<F>,
                 "the body of a process must not capture anything: pass it as an argument, by value");
   static_assert(
@@ -101,7 +101,7 @@ template <class F, class... Args>
 }
 
 template <class T, class... Args>
-[[nodiscard]] result<pid> spawn_plain_object(kernel& k, birth with, Args&&... args) {
+[[nodiscard]] result<pid> spawn_plain_object(kernel& k, birth&& with, Args&&... args) {
   k.before_spawn();
   using letter_t = object_start<T, std::decay_t<Args>...>;
   static_assert(alignof(T) <= alignof(std::max_align_t) &&
@@ -119,7 +119,7 @@ template <class T, class... Args>
 
 /// The process of an object: as a plain one, or, when its handlers wait, as a coroutine.
 template <class T, class... Args>
-[[nodiscard]] result<pid> spawn_object(kernel& k, birth with, Args&&... args) {
+[[nodiscard]] result<pid> spawn_object(kernel& k, birth&& with, Args&&... args) {
   if constexpr (waits<T>) {
     const start_ack ack{with.parent, with.ack};
     return spawn_coroutine(k, std::move(with), &serve<T, std::decay_t<Args>...>, ack, std::forward<Args>(args)...);
@@ -132,8 +132,7 @@ template <class T, class... Args>
 inline birth birth_with(spawn_options options, pid parent) {
   return {.parent = parent,
           .linked = options.link && parent,
-          .name = std::move(options.name),
-          .label = std::move(options.label)};
+          .called = birth::by(std::move(options.name), std::move(options.label))};
 }
 
 inline pid or_throw(result<pid> started) {

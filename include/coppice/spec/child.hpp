@@ -35,7 +35,7 @@ class object_recipe final : public recipe {
  public:
   template <class... Given>
   explicit object_recipe(Given&&... given) : recipe{kind::handshake}, args_(std::forward<Given>(given)...) {}
-  [[nodiscard]] result<pid> spawn(kernel& k, birth with) const override {
+  [[nodiscard]] result<pid> spawn(kernel& k, birth&& with) const override {
     return std::apply([&](const Args&... args) { return spawn_object<T>(k, std::move(with), args...); }, args_);
   }
 
@@ -49,7 +49,7 @@ class body_recipe final : public recipe {
   template <class... Given>
   explicit body_recipe(F body, Given&&... given)
       : recipe{kind::immediate}, body_{body}, args_(std::forward<Given>(given)...) {}
-  [[nodiscard]] result<pid> spawn(kernel& k, birth with) const override {
+  [[nodiscard]] result<pid> spawn(kernel& k, birth&& with) const override {
     return std::apply([&](const Args&... args) { return spawn_coroutine(k, std::move(with), F{body_}, args...); },
                       args_);
   }

@@ -50,7 +50,7 @@ class recipe {
   recipe& operator=(const recipe&) = delete;
 
   /// Of the first two kinds. Throws what copying the arguments throws, and `std::bad_alloc`.
-  [[nodiscard]] virtual result<pid> spawn(kernel& k, birth with) const;
+  [[nodiscard]] virtual result<pid> spawn(kernel& k, birth&& with) const;
   /// Of the third.
   [[nodiscard]] virtual task<start_result> run(self& supervisor) const;
 

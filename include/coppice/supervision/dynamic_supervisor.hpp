@@ -71,7 +71,7 @@ class dynamic_supervisor {
   task<result<void>> handle(calls::terminate_by_pid m, self& me);
   std::vector<child_info> handle(calls::which_children m, self& me);
   child_counts handle(calls::count_children m, self& me);
-  result<std::vector<exit_record>> handle(calls::exit_history_of m);
+  result<std::vector<exit_record>> handle(calls::exit_history_of m, self& me);
   result<void> handle(calls::upgrade_dynamic m);
 
  private:

@@ -97,13 +97,13 @@ class supervisor {
   task<result<pid>> handle(calls::start_child m, self& me);
   task<result<void>> handle(calls::terminate_child m, self& me);
   task<result<pid>> handle(calls::restart_child m, self& me);
-  result<void> handle(calls::delete_child m);
+  result<void> handle(const calls::delete_child& m);
   task<result<void>> handle(calls::retry_now m, self& me);
   std::vector<child_info> handle(calls::which_children m, self& me);
-  result<child_info> handle(calls::which_child m, self& me);
+  result<child_info> handle(const calls::which_child& m, self& me);
   child_counts handle(calls::count_children m, self& me);
-  result<child_spec> handle(calls::get_childspec m);
-  result<std::vector<exit_record>> handle(calls::exit_history m);
+  result<child_spec> handle(const calls::get_childspec& m);
+  result<std::vector<exit_record>> handle(const calls::exit_history& m, self& me);
   result<void> handle(calls::upgrade m);
 
  private:

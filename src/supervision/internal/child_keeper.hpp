@@ -14,30 +14,68 @@ struct rare_settings {
   std::chrono::nanoseconds start_within = forever;
 };
 
-/// The last ends of a child.
+/// What a supervisor did about the end of a child, and why: one text for all that ended with it.
+struct exit_decision {
+  exit_action action = exit_action::kept;
+  std::shared_ptr<const std::string> because{};  // null: there is nothing to say
+  exit_decision(exit_action a) : action{a} {}    // NOLINT(google-explicit-constructor): most have nothing to say
+  exit_decision(exit_action a, std::string why)
+      : action{a}, because{std::make_shared<const std::string>(std::move(why))} {}
+};
+
+/// The last ends of a child: a circle of nodes, which those that end together have taken from the pool together. So a
+/// thousand of them find the nodes to write in next to each other; with a block for each child they would not be in the
+/// cache, and that would cost as much as all the rest of a stop.
 class exit_ring {
  public:
-  void add(exit_record r) {
-    if (records_.size() < most) {
-      records_.push_back(std::move(r));
+  struct end {
+    time_point at;
+    std::chrono::nanoseconds uptime;
+    exit_reason reason;
+    exit_decision did;
+    pid who;
+  };
+  exit_ring() = default;
+  exit_ring(const exit_ring&) = delete;
+  exit_ring& operator=(const exit_ring&) = delete;
+  ~exit_ring() {
+    for (; size_ > 0; --size_) {
+      node* oldest = std::exchange(newest_->next, newest_->next->next);
+      std::destroy_at(oldest);
+      release(oldest, sizeof(node));
+    }
+  }
+  void add(end e) {
+    if (size_ == most) {
+      newest_ = newest_->next;
+      newest_->what = std::move(e);
       return;
     }
-    records_[oldest_] = std::move(r);
-    oldest_ = (oldest_ + 1) % most;
+    node* added = ::new (allocate(sizeof(node))) node{std::move(e), nullptr};
+    added->next = newest_ != nullptr ? std::exchange(newest_->next, added) : added;
+    newest_ = added;
+    ++size_;
   }
-  [[nodiscard]] exit_record& newest() noexcept { return records_[(oldest_ + records_.size() - 1) % records_.size()]; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] end& newest() noexcept { return newest_->what; }
   /// Oldest first.
-  [[nodiscard]] std::vector<exit_record> all() const {
-    std::vector<exit_record> in_order;
-    in_order.reserve(records_.size());
-    for (std::size_t i = 0; i < records_.size(); ++i) in_order.push_back(records_[(oldest_ + i) % records_.size()]);
-    return in_order;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const node* n = newest_;
+    for (std::uint8_t i = 0; i < size_; ++i) {
+      n = n->next;
+      visit(n->what);
+    }
   }
 
  private:
-  static constexpr std::size_t most = 50;
-  std::vector<exit_record> records_;
-  std::size_t oldest_ = 0;
+  static constexpr std::uint8_t most = 50;
+  struct node {
+    end what;
+    node* next;
+  };
+  node* newest_ = nullptr;
+  std::uint8_t size_ = 0;
 };
 
 /// One child. A hundred thousand of them should be cheap.
@@ -59,7 +97,7 @@ struct supervised {
   std::uint64_t restarts = 0;
   timer_ref wait{};
   exit_reason last_reason;
-  std::unique_ptr<exit_ring> history;  // once it has ended
+  exit_ring history;
 
   supervised(std::uint64_t n, child_spec spec) : number{n} { become(std::move(spec)); }
   void become(child_spec spec);
@@ -72,7 +110,7 @@ struct supervised {
   [[nodiscard]] coppice::shutdown shutdown_or_default() const noexcept {
     return shutdown ? *shutdown : default_shutdown(type);
   }
-  [[nodiscard]] std::vector<exit_record> exits() const;
+  [[nodiscard]] std::vector<exit_record> exits(self& me) const;
 
   static void* operator new(std::size_t n) { return allocate(n); }
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
@@ -92,16 +130,22 @@ class child_keeper : public death_watcher {
   void saw(const exited& x) final;
 
  protected:
-  struct cause {
-    exit_action action;
-    std::string because;
-  };
-  ~child_keeper() = default;
-
-  /// Runs, or is ignored and stays down. An error leaves it as it was.
-  [[nodiscard]] task<std::optional<error>> start_one(self& me, supervised& c);
-  /// Leaves it down. Without a reason why nothing is written down: nobody will be there to ask.
-  [[nodiscard]] task<void> stop_one(self& me, supervised& c, std::string because);
+  /// In two halves, here and below, so that a start costs one frame.
+  [[nodiscard]] task<start_result> start_one(self& me, const supervised& c) {
+    return start_process(me, c.order(), *this, abandon_after_);
+  }
+  /// Runs, or was ignored and stays down. An error leaves it as it was.
+  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result&& started);
+  /// Leaves it down.
+  [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
+  /// The same in two halves. Nobody: it does not run.
+  [[nodiscard]] pid leaves(self& me, supervised& c);
+  [[nodiscard]] task<stopped_process> stop_process(self& me, const supervised& c, pid who, time_point now) {
+    return detail::stop_process(me, who, c.shutdown_or_default(), now, abandon_after_, *this);
+  }
+  /// Without a reason nothing is written down: nobody will be there to ask.
+  void has_stopped(self& me, supervised& c, pid who, stopped_process how, time_point now,
+                   const std::optional<exit_decision>& why);
   /// The one that has ended, if it is one of ours and really has; it does not run any more.
   [[nodiscard]] supervised* take_dead(self& me, const exited& x);
   /// It has ended and shall be restarted: written down, and whether there may be one more restart.
@@ -110,7 +154,7 @@ class child_keeper : public death_watcher {
   void stays_down(self& me, supervised& c, const exited& x);
   void start_has_failed(self& me, supervised& c, const error& why);
   /// False: the limit is reached, and the supervisor ends.
-  [[nodiscard]] bool may_restart(self& me, supervised& c);
+  [[nodiscard]] bool may_restart(self& me, supervised& c, time_point now);
   void delay_restart(self& me, supervised& c);
   void cancel_wait(self& me, supervised& c);
   /// The child whose wait is over; null: it does not wait any more.
@@ -119,7 +163,6 @@ class child_keeper : public death_watcher {
   [[nodiscard]] supervised* to_retry(std::uint64_t number);
   /// It is destroyed next.
   void drop(supervised& c);
-  void has_stopped(self& me, supervised& c, pid who, stopped_process how, std::string because);
   template <class Text>
   void tell(self& me, log_level level, supervisor_event::kind what, const std::string& child, pid who,
             const exit_reason& why, Text&& text);
@@ -133,9 +176,8 @@ class child_keeper : public death_watcher {
 
  private:
   void judge_stop(self& me, const supervised& c, pid who, const stopped_process& s);
-  static void record(self& me, supervised& c, pid who, const exit_reason& why, std::chrono::nanoseconds uptime,
-                     cause did);
-  static void amend_record(supervised& c, cause did);
+  static void record(supervised& c, exit_ring::end how);
+  static void amend_record(supervised& c, exit_decision did);
 
   restart_window window_;
   flat_map<std::uint64_t, supervised*, number_hash> waiting_;   // by the timer of their backoff

@@ -24,8 +24,12 @@ struct stopped_process {
   bool abandoned = false;
 };
 
-/// Stops a child: asks, waits, kills; and, when it is told when, gives up on it.
-[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, shutdown how,
+/// Before a child is told to end: a monitor where its end would not be heard otherwise, as of one that was started by
+/// somebody else, or has ended before.
+[[nodiscard]] monitor_ref watch_leaving(self& me, pid who);
+
+/// Stops a child: asks, waits, kills; and, when it is told when, gives up on it. `now` is the time.
+[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, shutdown how, time_point now,
                                                  std::optional<std::chrono::nanoseconds> abandon_after,
                                                  death_watcher& deaths);
 

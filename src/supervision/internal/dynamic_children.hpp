@@ -18,7 +18,7 @@ class dynamic_children final : public child_keeper {
   [[nodiscard]] task<void> wait_is_over(self& me, timer_ref wait);
   [[nodiscard]] task<result<pid>> start_child(self& me, child_spec spec);
   [[nodiscard]] task<result<void>> terminate_child(self& me, pid who);
-  [[nodiscard]] result<std::vector<exit_record>> exits_of(pid who);
+  [[nodiscard]] result<std::vector<exit_record>> exits_of(self& me, pid who);
   [[nodiscard]] child_counts count() const;
   [[nodiscard]] std::vector<child_info> list(self& me) const;
   void upgrade(const dynamic_supervisor_spec& spec);

@@ -35,9 +35,9 @@ class supervised_children final : public child_keeper {
   supervised& add(child_spec spec);
   void forget(supervised& c);
   void clear_gaps();
-  /// Starts it; a temporary one that is ignored is forgotten.
-  [[nodiscard]] task<std::optional<error>> start_or_forget(self& me, supervised& c);
-  [[nodiscard]] task<void> stop_range(self& me, std::size_t first, const supervised& on_behalf_of);
+  /// A temporary one that was ignored is forgotten.
+  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result&& started);
+  [[nodiscard]] task<void> stop_range(self& me, std::size_t first, const supervised* on_behalf_of);
   [[nodiscard]] task<void> start_range(self& me, std::size_t first);
   [[nodiscard]] task<void> restart_now(self& me, supervised& c);
   void shut_down_if_done(self& me, const std::string& id, const exit_reason& why);

@@ -129,7 +129,7 @@ class tree_recipe final : public detail::recipe {
  public:
   tree_recipe(program& p, plan what) : recipe{kind_of(*what)}, program_{p}, what_{std::move(what)} {}
   [[nodiscard]] const plan& what() const noexcept { return what_; }
-  [[nodiscard]] result<pid> spawn(detail::kernel& k, detail::birth with) const override {
+  [[nodiscard]] result<pid> spawn(detail::kernel& k, detail::birth&& with) const override {
     const std::size_t number = program_.begin(with.parent, what_);
     result<pid> made = spawn_as(k, std::move(with), number);
     if (made) program_.spawned(number, *made);
@@ -147,7 +147,7 @@ class tree_recipe final : public detail::recipe {
       default: return kind::handshake;
     }
   }
-  [[nodiscard]] result<pid> spawn_as(detail::kernel& k, detail::birth with, std::size_t number) const {
+  [[nodiscard]] result<pid> spawn_as(detail::kernel& k, detail::birth&& with, std::size_t number) const {
     program* p = &program_;
     if (what_->what == plant::kind::server) return detail::spawn_object<member>(k, std::move(with), p, number);
     if (what_->what == plant::kind::supervisor)

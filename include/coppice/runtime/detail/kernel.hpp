@@ -46,18 +46,35 @@ struct pending_reply {
 
 /// How a process begins, apart from what it does.
 struct birth {
-  pid parent{};              // nobody: spawned from outside
-  bool linked = false;       // to the parent
-  monitor_ref watched_as{};  // by the parent
-  std::uint64_t ack = 0;     // the parent waits until it has begun, under this number
-  std::string name{};
-  std::string label{};
+  struct texts {
+    std::string name{};
+    std::string label{};
+  };
+  pid parent{};                           // nobody: spawned from outside
+  bool linked = false;                    // to the parent
+  monitor_ref watched_as{};               // by the parent
+  std::uint64_t ack = 0;                  // the parent waits until it has begun, under this number
+  std::unique_ptr<const texts> called{};  // few are
+  /// Null when both are empty.
+  [[nodiscard]] static std::unique_ptr<const texts> by(std::string name, std::string label) {
+    if (name.empty() && label.empty()) return nullptr;
+    return std::make_unique<const texts>(std::move(name), std::move(label));
+  }
+  [[nodiscard]] bool has_name() const noexcept { return called != nullptr && !called->name.empty(); }
+  [[nodiscard]] bool has_label() const noexcept { return called != nullptr && !called->label.empty(); }
+};
+
+/// The end of a process that has unlinked itself from who started it, for whoever waits for just that; nobody else
+/// hears it.
+struct child_ended {
+  pid who;
+  exit_reason reason;
 };
 
 /// The first envelope of a process. Its type's `deliver` makes the body, in the new process.
 struct start_letter : envelope {
   birth with;
-  start_letter(const message_type* t, birth b) : envelope{t}, with{std::move(b)} {}
+  start_letter(const message_type* t, birth&& b) : envelope{t}, with{std::move(b)} {}
 };
 
 class kernel : public std::enable_shared_from_this<kernel> {
@@ -78,6 +95,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool is_parent(const slot& p, pid who) const noexcept {
     return p.is(slot::born_linked) && who.node() == node_ && who.index() == p.parent_index &&
            who.serial() == p.parent_serial;
+  }
+
+  /// From now on `parent`, who asks, will hear of the end of `child`: by its exit, or as `child_ended`.
+  [[nodiscard]] bool will_tell(pid child, pid parent) const noexcept {
+    return alive(child) && is_parent(table_[child.index()], parent);
   }
 
   // -- sending: takes the envelope
@@ -139,8 +161,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   bool cancel_timer(slot& me, timer_ref ref);
   [[nodiscard]] time_point now() noexcept { return env_->clock().now(); }
   /// However far: the end of time comes first.
-  [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept {
-    const time_point start = now();
+  [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept { return time_after(delay, now()); }
+  [[nodiscard]] static time_point time_after(std::chrono::nanoseconds delay, time_point start) noexcept {
     return delay < time_point::max() - start ? start + delay : time_point::max();
   }
 

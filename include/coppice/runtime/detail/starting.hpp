@@ -7,10 +7,8 @@ namespace coppice::detail {
 /// Looks at deaths that are put aside while their supervisor waits for something else.
 class death_watcher {
  public:
+  virtual ~death_watcher() = default;
   virtual void saw(const exited& x) = 0;
-
- protected:
-  ~death_watcher() = default;
 };
 
 struct start_outcome {
