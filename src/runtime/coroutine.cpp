@@ -52,10 +52,6 @@ void serving::last_words(kernel& k, loss how) {
 // ---- waiting
 
 void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
-  wait(h, w, timeout, timeout == no_timeout || timeout.count() <= 0 ? time_point{} : kernel_->now());
-}
-
-void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout, time_point now) {
   next_ = h;
   waiting_ = &w;
   if (timeout == no_timeout) return;
@@ -64,7 +60,7 @@ void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseco
     kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     return;
   }
-  const time_point deadline = kernel_->time_after(timeout, now);
+  const time_point deadline = kernel_->time_after(timeout);
   extras& x = more();
   x.deadline = deadline;
   if (deadline < x.armed_for) arm(deadline);

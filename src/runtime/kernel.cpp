@@ -476,7 +476,9 @@ void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope*
   {
     const ending_process before = std::exchange(ending, {me, &why});
     if (to_destroy != nullptr) {
-      const last_code code{current_turn != nullptr ? &current_turn->guard : nullptr};
+      // In the middle of another's code, which calls the kernel, the guard is set already.
+      const bool in_its_turn = current_turn != nullptr && current_turn->p == &p;
+      const last_code code{in_its_turn ? &current_turn->guard : nullptr};
       to_destroy->type->destroy(*to_destroy, *this);
     }
     for (const open_call& c : unanswered) c.fail(*this, c.caller, c.call, error_of({loss::kind::ended, &why}));

@@ -122,12 +122,11 @@ std::optional<link_state> kernel::remove_link(slot& p, pid other) {
     p.set(slot::parent_linked, false);
     return link_state{};
   }
-  const link_state* known = find_link(p, other);
-  if (known == nullptr) return {};
-  const link_state was = *known;
-  p.side->links.erase(other);
+  if (p.side == nullptr) return {};
+  const std::optional<link_state> was = p.side->links.take(other);
   // Without a connection it was never tied, and must not take away what another link is tied to.
-  if (was.over != 0) untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was.over});
+  if (was && was->over != 0)
+    untie(other, {.local = pid_of(p), .remote = other, .what = tie::kind::link, .over = was->over});
   return was;
 }
 
@@ -255,6 +254,25 @@ exit_reason as_own_reason(const exited& x) {
 }
 
 }  // namespace
+
+// What `send_small` is for small signals: with nothing that waits for it, the child would do nothing else in its turn.
+bool kernel::end_idle(slot& me, pid child, const exit_reason& why) {
+  flush_burst();
+  if (elsewhere(child) || child.index() >= table_size_) return false;
+  if (faults_ != nullptr && faults_->fails("signal.direct")) return false;
+  slot& p = table_[child.index()];
+  envelope hold{nullptr};
+  if (!p.mail.claim(&hold)) return false;
+  const claim_guard giving_back{*this, p, hold};
+  const exited x{pid_of(me), why, false};
+  if (p.serial() != child.serial() || p.process == nullptr || !is_linked_parent(*this, p, x.from)) return false;
+  if (fate_of(p, x, false) != fate::dies) return false;
+  p.set(slot::parent_linked | slot::born_linked, false);
+  (void)remove_link(me, child);
+  finish(p, as_own_reason(x), p.process, nullptr);
+  free_slot(child.index());
+  return true;
+}
 
 verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
   auto& x = static_cast<letter<exited>&>(e).body;

@@ -10,8 +10,8 @@ void supervised::become(child_spec spec) {
   id = std::move(spec.id);
   start = std::move(spec.start);
   restart = spec.restart;
-  shutdown = spec.shutdown;
   type = spec.type;
+  shutdown = spec.shutdown ? *spec.shutdown : default_shutdown(type);
   significant = spec.significant;
   rare.reset();
   if (!spec.name.empty() || spec.backoff || spec.start_within != forever)
@@ -20,12 +20,8 @@ void supervised::become(child_spec spec) {
 }
 
 child_spec supervised::spec() const {
-  child_spec full{.id = id,
-                  .start = start,
-                  .restart = restart,
-                  .shutdown = shutdown_or_default(),
-                  .type = type,
-                  .significant = significant};
+  child_spec full{
+      .id = id, .start = start, .restart = restart, .shutdown = shutdown, .type = type, .significant = significant};
   if (rare) {
     full.name = rare->name;
     full.backoff = rare->backoff;
@@ -47,7 +43,7 @@ child_info supervised::info(self& me) const {
                .restart = restart,
                .significant = significant,
                .restarts = restarts};
-  if (ended_before) i.last_reason = last_reason;
+  if (ended_before()) i.last_reason = last_reason();
   if (state == child_state::running) i.uptime = me.now() - since;
   if (wait) i.waits = me.remaining(wait).value_or(std::chrono::nanoseconds{0});
   return i;
@@ -75,12 +71,6 @@ error not_started(const std::string& id, error why) {
 
 // ---- what is remembered of it
 
-void child_keeper::record(supervised& c, exit_ring::end how) {
-  c.last_reason = how.reason;
-  c.ended_before = true;
-  c.history.add(std::move(how));
-}
-
 /// What is done about its end was not known yet when that was written down.
 void child_keeper::amend_record(supervised& c, exit_decision did) {
   if (!c.history.empty()) c.history.newest().did = std::move(did);
@@ -97,8 +87,8 @@ std::optional<error> child_keeper::has_started(self& me, supervised& c, start_re
   c.since = me.now();
   by_pid_.insert(c.who, &c);
   if (c.restart == restart::temporary) c.start = {};
-  tell(me, log_level::info, c.ended_before ? supervisor_event::kind::restarted : supervisor_event::kind::started, c.id,
-       c.who, {}, [&] { return "child '" + c.id + "' started" + (c.ended_before ? " again" : ""); });
+  tell(me, log_level::info, c.ended_before() ? supervisor_event::kind::restarted : supervisor_event::kind::started,
+       c.id, c.who, {}, [&] { return "child '" + c.id + "' started" + (c.ended_before() ? " again" : ""); });
   return std::nullopt;
 }
 
@@ -111,8 +101,9 @@ pid child_keeper::leaves(self& me, supervised& c) {
 task<void> child_keeper::stop_one(self& me, supervised& c, exit_decision why) {
   const pid who = leaves(me, c);
   if (!who) co_return;
-  stopped_process stopped = co_await stop_process(me, c, who, me.now());
-  has_stopped(me, c, who, std::move(stopped), me.now(), why);
+  std::optional<stopped_process> stopped = stop_at_once(me, who, c.shutdown);
+  if (!stopped) stopped = co_await stop_process(me, c, who);
+  has_stopped(me, c, who, std::move(*stopped), me.now(), why);
 }
 
 void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process how, time_point now,
@@ -121,19 +112,16 @@ void child_keeper::has_stopped(self& me, supervised& c, pid who, stopped_process
   if (how.reason.what() == exit_reason::kind::noproc && early_.find(who) == nullptr)
     look_at_deaths_put_aside(me, *this);
   by_pid_.erase(who);
-  if (const exit_reason* early = early_.find(who)) {
-    if (how.reason.what() == exit_reason::kind::noproc) how.reason = *early;
-    early_.erase(who);
-  }
+  if (const auto early = early_.take(who); early && how.reason.what() == exit_reason::kind::noproc) how.reason = *early;
   judge_stop(me, c, who, how);
-  if (why) record(c, {now, now - c.since, std::move(how.reason), *why, who});
+  if (why) c.history.add({now, now - c.since, std::move(how.reason), *why, who});
 }
 
 /// What is worth a line: a child that did not end as it was told to (fact 86).
 void child_keeper::judge_stop(self& me, const supervised& c, pid who, const stopped_process& s) {
   using kind = exit_reason::kind;
   const bool permanent = c.restart == restart::permanent;
-  const bool brutal = c.shutdown_or_default().is_brutal();
+  const bool brutal = c.shutdown.is_brutal();
   bool expected = false;
   switch (s.reason.what()) {
     case kind::shutdown: expected = (s.reason.text().empty() && !brutal) || !permanent; break;
@@ -173,7 +161,7 @@ bool child_keeper::dies_and_may_restart(self& me, supervised& c, const exited& x
   const time_point now = me.now();
   const std::chrono::nanoseconds uptime = now - c.since;
   if (c.backoff() != nullptr && uptime >= c.backoff()->reset_after) c.failures = 0;
-  record(c, {now, uptime, x.reason, exit_action::restarted, x.from});
+  c.history.add({now, uptime, x.reason, exit_action::restarted, x.from});
   tell(me, x.reason.abnormal() ? log_level::error : log_level::warning, supervisor_event::kind::exited, c.id, x.from,
        x.reason, [&] { return "child '" + c.id + "' ended: " + x.reason.to_string(); });
   return may_restart(me, c, now);
@@ -182,7 +170,7 @@ bool child_keeper::dies_and_may_restart(self& me, supervised& c, const exited& x
 void child_keeper::stays_down(self& me, supervised& c, const exited& x) {
   const bool temporary = c.restart == restart::temporary;
   const time_point now = me.now();
-  record(c, {now, now - c.since, x.reason, temporary ? exit_action::forgotten : exit_action::kept, x.from});
+  c.history.add({now, now - c.since, x.reason, temporary ? exit_action::forgotten : exit_action::kept, x.from});
   tell(me, x.reason.abnormal() ? log_level::error : log_level::info, supervisor_event::kind::exited, c.id, x.from,
        x.reason, [&] { return "child '" + c.id + "' ended and is not restarted: " + x.reason.to_string(); });
 }
@@ -197,10 +185,10 @@ bool child_keeper::may_restart(self& me, supervised& c, time_point now) {
   c.state = child_state::undefined;
   amend_record(c, {exit_action::gave_up, because});
   const std::string text = "the supervisor gives up: " + because + "; the last was for child '" + c.id + "'";
-  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason,
+  tell(me, log_level::error, supervisor_event::kind::gave_up, c.id, {}, c.last_reason(),
        [&]() -> const std::string& { return text; });
   me.publish(supervisor_ended{
-      .who = me.id(), .why = supervisor_ended::cause::gave_up, .child = c.id, .reason = c.last_reason, .text = text});
+      .who = me.id(), .why = supervisor_ended::cause::gave_up, .child = c.id, .reason = c.last_reason(), .text = text});
   me.stop(exit_reason::shutdown());
   return false;
 }
@@ -208,8 +196,8 @@ bool child_keeper::may_restart(self& me, supervised& c, time_point now) {
 void child_keeper::start_has_failed(self& me, supervised& c, const error& why) {
   c.state = child_state::restarting;
   const time_point now = me.now();
-  record(c, {now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
-  tell(me, log_level::error, supervisor_event::kind::start_failed, c.id, {}, c.last_reason,
+  c.history.add({now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
+  tell(me, log_level::error, supervisor_event::kind::start_failed, c.id, {}, c.last_reason(),
        [&] { return "child '" + c.id + "' could not be started again: " + why.to_string(); });
   if (c.backoff() != nullptr) {
     if (may_restart(me, c, now)) delay_restart(me, c);
@@ -231,7 +219,7 @@ void child_keeper::delay_restart(self& me, supervised& c) {
   c.wait = me.start_timer(wait);
   waiting_.insert(c.wait.value(), &c);
   amend_record(c, {exit_action::delayed, "backoff of " + to_string(wait)});
-  tell(me, log_level::warning, supervisor_event::kind::delayed, c.id, {}, c.last_reason,
+  tell(me, log_level::warning, supervisor_event::kind::delayed, c.id, {}, c.last_reason(),
        [&] { return "child '" + c.id + "' is restarted in " + to_string(wait); });
 }
 

@@ -8,8 +8,9 @@ namespace {
 
 result<pid> spawn_by(self& me, const start_order& order, std::uint64_t number) {
   try {
-    return order.start.how().spawn(
-        me.host(), {.parent = me.id(), .linked = true, .ack = number, .called = birth::by(order.name, {})});
+    birth with{.parent = me.id(), .linked = true, .ack = number};
+    if (!order.name.empty()) with.called = birth::by(order.name, {});
+    return order.start.how().spawn(me.host(), std::move(with));
   } catch (...) {
     return fail(errc::start_failed, reason_of_failure(*turn_here()).to_string());
   }
@@ -108,13 +109,12 @@ namespace {
 /// Waits for the end of a child that was told to end.
 class stopping : waiter {
  public:
-  stopping(pid who, monitor_ref watched, std::chrono::nanoseconds timeout, time_point now,
-           death_watcher& deaths) noexcept
-      : waiter{&how}, who_{who}, watched_{watched}, timeout_{timeout}, now_{now}, deaths_{deaths} {}
+  stopping(pid who, monitor_ref watched, std::chrono::nanoseconds timeout, death_watcher& deaths) noexcept
+      : waiter{&how}, who_{who}, watched_{watched}, timeout_{timeout}, deaths_{deaths} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, timeout_, now_);
+    process_of(h.promise()).wait(h, *this, timeout_);
   }
   /// Nothing: the time was over.
   std::optional<exit_reason> await_resume() { return std::move(why_); }
@@ -141,7 +141,6 @@ class stopping : waiter {
   pid who_;
   monitor_ref watched_;
   std::chrono::nanoseconds timeout_;
-  time_point now_;
   death_watcher& deaths_;
   std::optional<exit_reason> why_;
 };
@@ -152,18 +151,25 @@ monitor_ref watch_leaving(self& me, pid who) {
   return me.host().will_tell(who, me.id()) ? monitor_ref{} : me.monitor(who);
 }
 
+std::optional<stopped_process> stop_at_once(self& me, pid who, shutdown how) {
+  const kernel_section mine{me.process(), me.id().serial()};
+  const bool brutal = how.is_brutal();
+  if (!mine || !me.host().end_idle(me.process(), who, brutal ? exit_reason::kill() : exit_reason::shutdown()))
+    return std::nullopt;
+  return stopped_process{.reason = brutal ? exit_reason::killed() : exit_reason::shutdown()};
+}
+
 namespace {
 /// One that is still there when its time is over.
 task<stopped_process> kill_process(self& me, pid who, monitor_ref watched,
                                    std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& deaths) {
   me.kill(who);
   stopped_process out;
-  std::optional<exit_reason> why =
-      co_await stopping(who, watched, abandon_after.value_or(no_timeout), me.now(), deaths);
+  std::optional<exit_reason> why = co_await stopping(who, watched, abandon_after.value_or(no_timeout), deaths);
   while (!why) {
     // It is in its code and does not come out; or it has just come out, and the kill does its work.
     out.abandoned = me.host().abandon(who) || out.abandoned;
-    why = co_await stopping(who, watched, *abandon_after, me.now(), deaths);
+    why = co_await stopping(who, watched, *abandon_after, deaths);
   }
   out.reason = *why;
   co_return out;
@@ -171,14 +177,14 @@ task<stopped_process> kill_process(self& me, pid who, monitor_ref watched,
 }  // namespace
 
 // The link is kept: should this process die meanwhile, the child does not outlive it.
-task<stopped_process> stop_process(self& me, pid who, shutdown how, time_point now,
+task<stopped_process> stop_process(self& me, pid who, shutdown how,
                                    std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& deaths) {
   const monitor_ref watched = watch_leaving(me, who);
   stopped_process out;
   std::optional<exit_reason> why;
   if (!how.is_brutal()) {
     me.exit(who, exit_reason::shutdown());
-    why = co_await stopping(who, watched, how.time(), now, deaths);
+    why = co_await stopping(who, watched, how.time(), deaths);
   }
   if (why)
     out.reason = std::move(*why);

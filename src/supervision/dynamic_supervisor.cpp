@@ -94,7 +94,7 @@ task<void> dynamic_children::wait_is_over(self& me, timer_ref wait) {
 
 task<void> dynamic_children::stop_all(self& me) {
   parallel_stop all{me, abandon_after_};
-  by_pid_.for_each([&](pid who, supervised* c) { all.add(who, c->shutdown_or_default()); });
+  by_pid_.for_each([&](pid who, supervised* c) { all.add(who, c->shutdown); });
   for (;;) {
     const std::optional<parallel_stop::gone> gone = co_await all.next();
     if (!gone) co_return;

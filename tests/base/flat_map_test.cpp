@@ -12,10 +12,12 @@ namespace {
 using coppice::flat_map;
 
 struct spread {
+  static constexpr int none = -1;
   std::uint64_t operator()(int n) const noexcept { return coppice::mix(static_cast<std::uint64_t>(n)); }
 };
 /// Few homes for many keys: long runs that touch, wrap around the end and close up again when one goes.
 struct crowded {
+  static constexpr int none = -1;
   std::uint64_t operator()(int n) const noexcept { return static_cast<std::uint64_t>(n % 3) * 7 + 250; }
 };
 

@@ -53,6 +53,16 @@ TYPED_TEST(server, keeps_its_parent_when_it_unlinks_it) {
   EXPECT_EQ(shop.book.take(), (lines{"terminate shutdown"}));
 }
 
+TYPED_TEST(server, obeys_no_order_that_somebody_forged) {
+  workshop<TypeParam> shop;
+  shop.start();
+  shop.book.take();
+  shop.rt().send(shop.server.id(), exited{.from = shop.starter, .reason = exit_reason::shutdown()});
+  shop.settle();
+  EXPECT_EQ(shop.book.take(), (lines{"exited shutdown"}));
+  EXPECT_TRUE(shop.alive());
+}
+
 TYPED_TEST(server, that_was_started_without_a_link_has_no_parent_to_obey) {
   workshop<TypeParam> shop;
   shop.start({}, {.links = false});

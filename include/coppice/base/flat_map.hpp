@@ -3,11 +3,12 @@
 ///
 /// Links, monitors and timers of a process live in such maps: mostly none or one, sometimes a hundred thousand. An
 /// empty map owns nothing, and a few entries are just a row that is searched from the front. Iteration order depends
-/// only on the history of the map, so a simulation repeats it exactly. `Key` and `Value` must be default-constructible;
-/// `Hash` must spread its bits well (see `mix`).
+/// only on the history of the map, so a simulation repeats it exactly. `Value` must be default-constructible; `Hash`
+/// must spread its bits well (see `mix`), and has a `none`: a key that is never used, which marks what is free.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace coppice {
@@ -22,9 +23,9 @@ template <class Key, class Value, class Hash>
 class flat_map {
  public:
   struct entry {
-    Key key{};
-    Value value{};
-    bool used = false;
+    Key key = Hash::none;
+    [[no_unique_address]] Value value{};
+    [[nodiscard]] bool used() const noexcept { return key != Hash::none; }
   };
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -39,26 +40,26 @@ class flat_map {
   /// Adds `key` unless it is there; true when it was added.
   bool insert(const Key& key, Value value) {
     if (look_up(key) != nullptr) return false;
-    if (capacity_ <= row ? size_ == capacity_ : (size_ + 1) * 4 > capacity_ * 3) grow();
+    if (capacity_ <= row ? size_ == capacity_ : (size_ + 1) * 16 > capacity_ * 13) grow();
     entry& e = capacity_ <= row ? entries_[size_] : entries_[free_place(key)];
     e.key = key;
     e.value = std::move(value);
-    e.used = true;
     ++size_;
     return true;
   }
   /// Removes `key`; true when it was there.
   bool erase(const Key& key) noexcept {
     entry* e = look_up(key);
-    if (e == nullptr) return false;
-    --size_;
-    if (capacity_ <= row) {
-      if (e != &entries_[size_]) *e = std::move(entries_[size_]);
-      entries_[size_] = entry{};
-      return true;
-    }
-    close_gap(static_cast<std::size_t>(e - entries_.get()));
-    return true;
+    if (e != nullptr) remove(*e);
+    return e != nullptr;
+  }
+  /// Removes `key` and gives its value; nothing when it was not there.
+  [[nodiscard]] std::optional<Value> take(const Key& key) noexcept {
+    entry* e = look_up(key);
+    if (e == nullptr) return std::nullopt;
+    std::optional<Value> value{std::move(e->value)};
+    remove(*e);
+    return value;
   }
   void clear() noexcept {
     entries_.reset();
@@ -68,7 +69,7 @@ class flat_map {
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t i = 0; i < capacity_; ++i)
-      if (entries_[i].used) visit(entries_[i].key, entries_[i].value);
+      if (entries_[i].used()) visit(entries_[i].key, entries_[i].value);
   }
 
  private:
@@ -81,20 +82,26 @@ class flat_map {
       return nullptr;
     }
     std::size_t at = home_of(key);
-    for (; entries_[at].used; at = next(at))
+    for (; entries_[at].used(); at = next(at))
       if (entries_[at].key == key) return &entries_[at];
     return nullptr;
+  }
+  void remove(entry& e) noexcept {
+    --size_;
+    if (capacity_ > row) return close_gap(static_cast<std::size_t>(&e - entries_.get()));
+    if (&e != &entries_[size_]) e = std::move(entries_[size_]);
+    entries_[size_] = entry{};
   }
   [[nodiscard]] std::size_t next(std::size_t at) const noexcept { return (at + 1) & (capacity_ - 1); }
   [[nodiscard]] std::size_t home_of(const Key& key) const noexcept { return Hash{}(key) & (capacity_ - 1); }
   [[nodiscard]] std::size_t free_place(const Key& key) const noexcept {
     std::size_t at = home_of(key);
-    while (entries_[at].used) at = next(at);
+    while (entries_[at].used()) at = next(at);
     return at;
   }
   /// Entries behind the hole move up when the hole lies on their way from where their hash wants them.
   void close_gap(std::size_t hole) noexcept {
-    for (std::size_t at = next(hole); entries_[at].used; at = next(at)) {
+    for (std::size_t at = next(hole); entries_[at].used(); at = next(at)) {
       const std::size_t home = home_of(entries_[at].key);
       const bool passes_hole = hole <= at ? (home <= hole || home > at) : (home <= hole && home > at);
       if (!passes_hole) continue;
@@ -109,7 +116,7 @@ class flat_map {
     auto old = std::exchange(entries_, std::make_unique<entry[]>(wanted));
     capacity_ = wanted;
     for (std::size_t i = 0; i < before; ++i)
-      if (old[i].used) entries_[wanted <= row ? i : free_place(old[i].key)] = std::move(old[i]);
+      if (old[i].used()) entries_[wanted <= row ? i : free_place(old[i].key)] = std::move(old[i]);
   }
 
   std::unique_ptr<entry[]> entries_;

@@ -286,7 +286,7 @@ bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
 inline bool take_order_to_end(turn& t, envelope& e) {
   if (e.type == &plain<stop_order>) {
     t.ending = take_body<stop_order>(e).reason;
-  } else if (e.type == &plain<exited> && t.k->is_parent(*t.p, static_cast<letter<exited>&>(e).body.from)) {
+  } else if (e.type == &plain<exited> && t.k->is_order(*t.p, static_cast<letter<exited>&>(e).body)) {
     t.ending = take_body<exited>(e).reason;
   } else {
     return false;

@@ -48,6 +48,7 @@ using monitor_ref = id<struct monitor_tag>;
 
 namespace detail {
 struct pid_hash {
+  static constexpr pid none = pid::from_parts({}, 0, 1);  // not nobody, whom one may try to link to
   std::uint64_t operator()(pid p) const noexcept {
     const std::uint64_t place = std::uint64_t{p.index()} << 32U | p.serial();
     return mix(place ^ (p.node().value() << 16U));

@@ -9,10 +9,11 @@ namespace coppice {
 struct exited {
   pid from;
   exit_reason reason;
-  bool linked = false;  ///< it came over a link; false: somebody called `exit`, or just sent this
+  bool linked = false;    ///< it came over a link; false: somebody called `exit`, or just sent this
+  bool signalled = true;  ///< false: somebody just sent this, and it means nothing to the runtime
 };
-/// Nobody can forge what comes over a link.
-inline void not_from_the_runtime(exited& x) noexcept { x.linked = false; }
+/// Nobody can forge what comes over a link, or an order of the parent.
+inline void not_from_the_runtime(exited& x) noexcept { x.linked = x.signalled = false; }
 
 /// To a process that monitors: `who` has ended, or can't be reached any more. Exactly one for every monitor.
 struct down {

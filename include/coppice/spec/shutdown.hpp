@@ -14,24 +14,21 @@ class shutdown {
   template <class Rep, class Period>
   // NOLINTNEXTLINE(google-explicit-constructor): 2s is a way to stop
   constexpr shutdown(std::chrono::duration<Rep, Period> time) noexcept : time_{time} {}
-  [[nodiscard]] static constexpr shutdown brutal_kill() noexcept {
-    return shutdown{std::chrono::nanoseconds{0}, kind::brutal};
-  }
-  [[nodiscard]] static constexpr shutdown infinity() noexcept {
-    return shutdown{std::chrono::nanoseconds::max(), kind::infinite};
-  }
+  [[nodiscard]] static constexpr shutdown brutal_kill() noexcept { return shutdown{brutal}; }
+  /// The longest time there is means the same.
+  [[nodiscard]] static constexpr shutdown infinity() noexcept { return shutdown{std::chrono::nanoseconds::max()}; }
 
-  [[nodiscard]] constexpr bool is_brutal() const noexcept { return kind_ == kind::brutal; }
-  [[nodiscard]] constexpr bool is_infinite() const noexcept { return kind_ == kind::infinite; }
+  [[nodiscard]] constexpr bool is_brutal() const noexcept { return time_ == brutal; }
+  [[nodiscard]] constexpr bool is_infinite() const noexcept { return time_ == std::chrono::nanoseconds::max(); }
   /// How long it is waited for; the longest time there is when it is infinite.
-  [[nodiscard]] constexpr std::chrono::nanoseconds time() const noexcept { return time_; }
+  [[nodiscard]] constexpr std::chrono::nanoseconds time() const noexcept {
+    return is_brutal() ? std::chrono::nanoseconds{0} : time_;
+  }
   friend constexpr bool operator==(const shutdown&, const shutdown&) noexcept = default;
 
  private:
-  enum class kind : std::uint8_t { timed, brutal, infinite };
-  constexpr shutdown(std::chrono::nanoseconds time, kind k) noexcept : time_{time}, kind_{k} {}
+  static constexpr std::chrono::nanoseconds brutal = std::chrono::nanoseconds::min();
   std::chrono::nanoseconds time_;
-  kind kind_ = kind::timed;
 };
 
 /// For example `5s`, `brutal_kill`, `infinity`.

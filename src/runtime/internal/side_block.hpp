@@ -9,6 +9,7 @@
 namespace coppice::detail {
 
 struct number_hash {
+  static constexpr std::uint64_t none = 0;
   std::uint64_t operator()(std::uint64_t n) const noexcept { return mix(n); }
 };
 struct nothing {};
@@ -20,6 +21,7 @@ struct watch {
   friend bool operator==(const watch&, const watch&) = default;
 };
 struct watch_hash {
+  static constexpr watch none{pid_hash::none, {}};
   std::uint64_t operator()(const watch& w) const noexcept { return mix(w.ref.value() ^ pid_hash{}(w.watcher)); }
 };
 

@@ -58,6 +58,7 @@ class exit_ring {
   }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] end& newest() noexcept { return newest_->what; }
+  [[nodiscard]] const end& newest() const noexcept { return newest_->what; }
   /// Oldest first.
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -84,19 +85,17 @@ struct supervised {
   std::string id;
   child_start start;  // empty for a temporary one that was started: it is never started again
   std::unique_ptr<rare_settings> rare;
-  std::optional<coppice::shutdown> shutdown;
+  coppice::shutdown shutdown{default_shutdown(child_type::worker)};
   coppice::restart restart = coppice::restart::permanent;
   child_type type = child_type::worker;
   bool significant = false;
   child_state state = child_state::undefined;
-  bool ended_before = false;   // last_reason says how
   std::uint32_t failures = 0;  // in a row, for the backoff
   pid who;                     // while it runs; of a dynamic child that is restarting, who it was
   std::size_t place = 0;       // in the order of start
   time_point since{};
   std::uint64_t restarts = 0;
   timer_ref wait{};
-  exit_reason last_reason;
   exit_ring history;
 
   supervised(std::uint64_t n, child_spec spec) : number{n} { become(std::move(spec)); }
@@ -107,9 +106,9 @@ struct supervised {
   }
   [[nodiscard]] start_order order() const noexcept;
   [[nodiscard]] child_info info(self& me) const;
-  [[nodiscard]] coppice::shutdown shutdown_or_default() const noexcept {
-    return shutdown ? *shutdown : default_shutdown(type);
-  }
+  [[nodiscard]] bool ended_before() const noexcept { return !history.empty(); }
+  /// Once it has ended.
+  [[nodiscard]] const exit_reason& last_reason() const noexcept { return history.newest().reason; }
   [[nodiscard]] std::vector<exit_record> exits(self& me) const;
 
   static void* operator new(std::size_t n) { return allocate(n); }
@@ -140,8 +139,8 @@ class child_keeper : public death_watcher {
   [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
   /// The same in two halves. Nobody: it does not run.
   [[nodiscard]] pid leaves(self& me, supervised& c);
-  [[nodiscard]] task<stopped_process> stop_process(self& me, const supervised& c, pid who, time_point now) {
-    return detail::stop_process(me, who, c.shutdown_or_default(), now, abandon_after_, *this);
+  [[nodiscard]] task<stopped_process> stop_process(self& me, const supervised& c, pid who) {
+    return detail::stop_process(me, who, c.shutdown, abandon_after_, *this);
   }
   /// Without a reason nothing is written down: nobody will be there to ask.
   void has_stopped(self& me, supervised& c, pid who, stopped_process how, time_point now,
@@ -168,6 +167,7 @@ class child_keeper : public death_watcher {
             const exit_reason& why, Text&& text);
 
   struct number_hash {
+    static constexpr std::uint64_t none = 0;
     std::uint64_t operator()(std::uint64_t n) const noexcept { return mix(n); }
   };
   restart_limit limit_;
@@ -176,7 +176,6 @@ class child_keeper : public death_watcher {
 
  private:
   void judge_stop(self& me, const supervised& c, pid who, const stopped_process& s);
-  static void record(supervised& c, exit_ring::end how);
   static void amend_record(supervised& c, exit_decision did);
 
   restart_window window_;

@@ -28,8 +28,11 @@ struct stopped_process {
 /// somebody else, or has ended before.
 [[nodiscard]] monitor_ref watch_leaving(self& me, pid who);
 
-/// Stops a child: asks, waits, kills; and, when it is told when, gives up on it. `now` is the time.
-[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, shutdown how, time_point now,
+/// Stops a child that is idle and does not trap exits: at once, and in no other case.
+[[nodiscard]] std::optional<stopped_process> stop_at_once(self& me, pid who, shutdown how);
+
+/// Stops a child: asks, waits, kills; and, when it is told when, gives up on it.
+[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, shutdown how,
                                                  std::optional<std::chrono::nanoseconds> abandon_after,
                                                  death_watcher& deaths);
 

@@ -36,8 +36,6 @@ class coroutine final : public body, public self {
 
   /// Suspends the process at `h` until `w` has taken something or `timeout` is over. Zero: only what is there already.
   void wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout);
-  /// For who knows the time.
-  void wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout, time_point now);
   /// Tries the messages put aside earlier, oldest first.
   [[nodiscard]] bool take_saved(waiter& w);
   /// After something was taken without waiting: whether it is somebody else's turn now. Then the process is suspended.

@@ -97,6 +97,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
            who.serial() == p.parent_serial;
   }
 
+  /// Its parent's, whom a server obeys.
+  [[nodiscard]] bool is_order(const slot& p, const exited& x) const noexcept {
+    return x.signalled && is_parent(p, x.from);
+  }
   /// From now on `parent`, who asks, will hear of the end of `child`: by its exit, or as `child_ended`.
   [[nodiscard]] bool will_tell(pid child, pid parent) const noexcept {
     return alive(child) && is_parent(table_[child.index()], parent);
@@ -128,6 +132,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void flush_from_outside(turn& t);
   /// An exit signal: as `send`, and the receiver looks at it before the mail that waits.
   void send_exit(pid to, exited x);
+  /// An exit signal by its parent, `me`, that ends an idle process here and now, without a word to the parent. False:
+  /// it is not idle, or not `me`'s to end, or the signal would not end it; then nothing was done.
+  [[nodiscard]] bool end_idle(slot& me, pid child, const exit_reason& why);
 
   // -- spawning
   /// Takes the letter. Gives `name_taken` when the name is another's; throws nothing.
@@ -161,8 +168,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   bool cancel_timer(slot& me, timer_ref ref);
   [[nodiscard]] time_point now() noexcept { return env_->clock().now(); }
   /// However far: the end of time comes first.
-  [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept { return time_after(delay, now()); }
-  [[nodiscard]] static time_point time_after(std::chrono::nanoseconds delay, time_point start) noexcept {
+  [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept {
+    const time_point start = now();
     return delay < time_point::max() - start ? start + delay : time_point::max();
   }
 

@@ -197,7 +197,7 @@ T make_server([[maybe_unused]] self& me, Args&... args) {
 inline bool take_order_to_end(self& me, serving& s, any_message& m) {
   if (auto* order = m.get_if<stop_order>())
     s.why = std::move(order->reason);
-  else if (auto* x = m.get_if<exited>(); x != nullptr && me.host().is_parent(me.process(), x->from))
+  else if (auto* x = m.get_if<exited>(); x != nullptr && me.host().is_order(me.process(), *x))
     s.why = std::move(x->reason);
   else
     return false;
