@@ -23,6 +23,8 @@ void job_base::cut_link() {
   if (t == nullptr) return;
   const kernel_section mine{*t->p, caller.serial()};
   if (!mine) return;  // the owner is ending, and tells its links so
+  // A link whose word is still on the way is made known first: what is not known can not be cut, and would come later.
+  if (links_itself) t->k->adopt(*t->p, who, true, {});
   t->k->unlink(*t->p, who);
   // What an owner that traps exits was told of it already, it hears from the result.
   if (t->p->process->type != &coroutine::type_of) return;

@@ -1,6 +1,8 @@
-// Jobs under a supervisor (reference facts 147-154).
+// Jobs under a supervisor (reference facts 147-154; themes T56 to T58).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 
 #include <coppice/supervision/job_supervisor.hpp>
@@ -28,7 +30,7 @@ task<int> for_ever(self& me, int n) {
 /// A simulated node with a job supervisor, and a process of the test in which `body` runs.
 class office {
  public:
-  explicit office(dynamic_supervisor_spec spec = {}) {
+  explicit office(dynamic_supervisor_spec spec = {}, std::uint64_t seed = 7) : world_{seed} {
     rt().spawn(
         +[](self& me, dynamic_supervisor_spec s, ref<job_supervisor>* into) -> task<> {
           me.trap_exits();
@@ -52,10 +54,21 @@ class office {
     EXPECT_TRUE(world_.settle());
     return *n;
   }
+  std::vector<child_info> list() {
+    auto all = std::make_shared<std::vector<child_info>>();
+    rt().spawn(
+        +[](self&, ref<job_supervisor> j, std::shared_ptr<std::vector<child_info>> into) -> task<> {
+          const auto found = co_await which_children(j);
+          *into = found.value_or(std::vector<child_info>{});
+        },
+        jobs, all);
+    EXPECT_TRUE(world_.settle());
+    return *all;
+  }
   ref<job_supervisor> jobs;
 
  private:
-  sim::world world_{7};
+  sim::world world_;
   sim::node& node_ = world_.add_node();
 };
 
@@ -73,6 +86,52 @@ TEST(job_supervisor, a_job_is_its_child_until_it_is_done) {
   o.world().run_for(100ms);
   EXPECT_EQ(**got, 50);
   EXPECT_EQ(o.count(), 0U);
+}
+
+TEST(job_supervisor, is_a_child_like_any_supervisor_and_several_live_side_by_side) {
+  family f;
+  const dynamic_supervisor_spec one_at_a_time{.max_children = 1};
+  ASSERT_TRUE(f.start({.children = {child<job_supervisor>().with({.id = "mails"}),
+                                    child<job_supervisor>(one_at_a_time).with({.id = "pages"})}}));
+  EXPECT_EQ(f.ask(count_children(f.tree)), (child_counts{.specs = 2, .active = 2, .supervisors = 2}));
+  const ref<job_supervisor> mails{f.ask(which_child(f.tree, "mails"))->who};
+  const ref<job_supervisor> pages{f.ask(which_child(f.tree, "pages"))->who};
+  const result<pid> mail = f.ask(start_job(mails, for_ever, 1));
+  const result<pid> page = f.ask(start_job(pages, for_ever, 1));
+  EXPECT_EQ(f.ask(start_job(pages, for_ever, 2)).error().code(), errc::capacity);
+  f.rt().kill(mails.id());
+  f.settle();
+  EXPECT_FALSE(f.rt().alive(*mail)) << "jobs end with their supervisor";
+  EXPECT_TRUE(f.rt().alive(*page));
+  const ref<job_supervisor> anew{f.ask(which_child(f.tree, "mails"))->who};
+  EXPECT_TRUE(f.ask(start_job(anew, for_ever, 3)));
+  EXPECT_EQ(f.ask(count_children(anew))->specs, 1U);
+}
+
+task<> starts_two(self& me, ref<job_supervisor> jobs, std::vector<pid>* into) {
+  const auto linked = co_await async_under(me, jobs, for_ever, 1);
+  const auto free = co_await async_under_nolink(me, jobs, for_ever, 2);
+  into->push_back(linked->id());
+  into->push_back(free->id());
+  co_await me.receive<never>();
+}
+
+TEST(job_supervisor, lists_its_jobs_which_are_linked_to_it_and_to_their_owner) {
+  office o;
+  std::vector<pid> made;
+  const pid owner = o.rt().spawn(starts_two, o.jobs, &made);
+  ASSERT_TRUE(o.world().settle());
+  const std::vector<child_info> all = o.list();
+  ASSERT_EQ(all.size(), 2U);
+  for (const child_info& c : all) {
+    EXPECT_EQ(c.id, "job");
+    EXPECT_EQ(c.restart, restart::temporary);
+    EXPECT_TRUE(std::ranges::find(made, c.who) != made.end());
+  }
+  const auto linked = o.rt().info(made[0])->links;
+  EXPECT_EQ(linked.size(), 2U);
+  EXPECT_TRUE(std::ranges::find(linked, owner) != linked.end());
+  EXPECT_EQ(o.rt().info(made[1])->links, std::vector{o.jobs.id()});
 }
 
 TEST(job_supervisor, a_failed_job_takes_its_owner_along_and_is_forgotten) {
@@ -155,6 +214,196 @@ TEST(job_supervisor, a_permanent_job_that_just_finishes_uses_up_the_limit) {
   ASSERT_TRUE(o.world().settle());
   EXPECT_EQ(runs, 4);
   EXPECT_FALSE(o.rt().alive(o.jobs.id()));
+}
+
+// ---- settings of one job
+
+int attempts = 0;
+task<> works_at_the_third_attempt(self& me) {
+  co_await me.yield();
+  if (++attempts < 3) throw std::runtime_error{"out of luck"};
+}
+
+TEST(job_supervisor, a_transient_job_is_run_again_until_it_succeeds) {
+  office o{{.limit = {.restarts = 3}}};
+  attempts = 0;
+  o.rt().spawn(
+      +[](self&, ref<job_supervisor> jobs) -> task<> {
+        const child_options until_it_works{.restart = restart::transient};
+        const auto j = co_await start_job_with(jobs, until_it_works, works_at_the_third_attempt);
+        EXPECT_TRUE(j);
+      },
+      o.jobs);
+  ASSERT_TRUE(o.world().settle());
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(o.count(), 0U) << "a job that is done is forgotten";
+}
+
+/// Does not end when it is asked to.
+task<> stays(self& me) {
+  me.trap_exits();
+  for (;;) co_await me.receive<exited>();
+}
+task<> starts_and_terminates(self&, ref<job_supervisor> jobs, std::vector<std::string>* into) {
+  const child_options patient{.shutdown = 1s};
+  const result<pid> job = co_await start_job_with(jobs, patient, stays);
+  const result<void> first = co_await terminate_child(jobs, *job);
+  into->push_back(first ? "terminated" : first.error().to_string());
+  const result<void> second = co_await terminate_child(jobs, *job);
+  into->push_back(std::string{to_string(second.error().code())});
+}
+
+TEST(job_supervisor, terminates_a_job_and_kills_it_after_the_time_it_was_given) {
+  office o;
+  std::vector<std::string> seen;
+  o.rt().spawn(starts_and_terminates, o.jobs, &seen);
+  o.world().run_for(1s - a_tick);
+  EXPECT_TRUE(seen.empty()) << "it has its time";
+  o.world().run_for(2 * a_tick);
+  EXPECT_EQ(seen, (std::vector<std::string>{"terminated", "not_found"}));
+  EXPECT_EQ(o.count(), 0U);
+}
+
+task<> awaits_what_is_terminated(self& me, ref<job_supervisor> jobs, std::string* into) {
+  result<job<int>> j = co_await async_under_nolink(me, jobs, for_ever, 1);
+  const result<void> over = co_await terminate_child(jobs, j->id());
+  EXPECT_TRUE(over);
+  const result<int> r = co_await j->await();
+  *into = r.error().to_string();
+}
+
+TEST(job_supervisor, the_owner_of_a_job_that_is_terminated_gets_the_reason) {
+  office o;
+  std::string got;
+  o.rt().spawn(awaits_what_is_terminated, o.jobs, &got);
+  ASSERT_TRUE(o.world().settle());
+  EXPECT_EQ(got, (error{errc::exited, "shutdown"}).to_string());
+}
+
+// ---- await
+
+task<int> mail_left(self& me) {
+  for (int n = 0;; ++n) {
+    const auto m = co_await me.receive<any_message>(0ns);
+    if (std::holds_alternative<timed_out>(m)) co_return n;
+  }
+}
+task<> awaits_in_vain(self& me, ref<job_supervisor> jobs, bool* done) {
+  result<job<int>> j = co_await async_under(me, jobs, slowly, 1000);
+  const result<int> early = co_await j->await(10ms);
+  EXPECT_EQ(early.error().code(), errc::timeout);
+  co_await me.sleep(2s);
+  const int mail = co_await mail_left(me);
+  EXPECT_EQ(mail, 0) << "a late result is no message";
+  const result<int> late = co_await j->await();
+  EXPECT_EQ(late, 1000);
+  *done = true;
+}
+
+TEST(job_supervisor, an_await_that_gives_up_leaves_the_job_alone_and_no_message_comes) {
+  office o;
+  bool done = false;
+  o.rt().spawn(awaits_in_vain, o.jobs, &done);
+  o.world().run_for(10s);
+  EXPECT_TRUE(done);
+}
+
+enum class fate : std::uint8_t { throws, throws_no_exception, exits, exits_normally };
+task<int> meets(self& me, fate how) {
+  if (how == fate::throws) throw std::runtime_error{"out of luck"};
+  if (how == fate::throws_no_exception) throw 42;  // NOLINT(hicpp-exception-baseclass): what it is about
+  if (how == fate::exits) co_await me.exit(exit_reason::shutdown("enough"));
+  if (how == fate::exits_normally) co_await me.exit(exit_reason::normal());
+  co_return 1;
+}
+struct seen {
+  std::string result;
+  int mail = 99;
+};
+task<> sees_the_end(self& me, ref<job_supervisor> jobs, fate how, bool linked, seen* into) {
+  me.trap_exits();
+  auto starting = linked ? async_under(me, jobs, meets, how) : async_under_nolink(me, jobs, meets, how);
+  result<job<int>> j = co_await std::move(starting);
+  const result<int> r = co_await j->await();
+  into->result = r ? "a value" : std::string{r.error().text()};
+  into->mail = co_await mail_left(me);
+}
+
+TEST(job_supervisor, await_tells_however_a_job_has_ended_and_nothing_else_does) {
+  const std::map<fate, std::string> expected{{fate::throws, "std::runtime_error: out of luck"},
+                                             {fate::throws_no_exception, "int"},
+                                             {fate::exits, exit_reason::shutdown("enough").to_string()},
+                                             {fate::exits_normally, "normal"}};
+  for (const auto& [how, text] : expected) {
+    for (const bool linked : {true, false}) {
+      office o;
+      seen got;
+      o.rt().spawn(sees_the_end, o.jobs, how, linked, &got);
+      ASSERT_TRUE(o.world().settle());
+      EXPECT_NE(got.result.find(text), std::string::npos) << got.result;
+      EXPECT_EQ(got.mail, 0);
+      EXPECT_EQ(o.count(), 0U);
+    }
+  }
+}
+
+// ---- the first moments of a job
+
+struct go {};
+task<int> fails_when_told(self& me) {
+  co_await me.receive<go>();
+  throw std::runtime_error{"out of luck"};
+}
+task<> lets_go_at_once(self& me, ref<job_supervisor> jobs, trap how, bool* done) {
+  me.trap_exits(how);
+  result<job<int>> ignored = co_await async_under(me, jobs, fails_when_told);
+  ignored->ignore();
+  result<job<int>> killed = co_await async_under(me, jobs, for_ever, 1);
+  const std::optional<result<int>> nothing = co_await killed->kill();
+  EXPECT_FALSE(nothing) << "killed, as told";
+  const exit_reason end = exit_reason::error("enough");
+  me.exit(ignored->id(), end);
+  result<job<int>> awaited = co_await async_under(me, jobs, twice, 2);
+  co_await me.sleep(1s);
+  const result<int> four = co_await awaited->await();
+  EXPECT_EQ(four, 4);
+  const int mail = co_await mail_left(me);
+  EXPECT_EQ(mail, 0);
+  *done = true;
+  co_await me.receive<never>();
+}
+
+TEST(job_supervisor, a_job_that_is_let_go_before_it_has_begun_does_no_harm) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    office o{{}, seed};
+    bool done = false;
+    const pid owner = o.rt().spawn(lets_go_at_once, o.jobs, seed % 2 == 0 ? trap::on : trap::off, &done);
+    o.world().run_for(2s);
+    ASSERT_TRUE(done) << "seed " << seed;
+    EXPECT_TRUE(o.rt().info(owner)->links.empty()) << "nothing is left of the links";
+    EXPECT_EQ(o.count(), 0U);
+  }
+}
+
+task<> lets_many_go(self& me, int rounds) {
+  const dynamic_supervisor_spec any_number;
+  const auto jobs = co_await start_link<job_supervisor>(me, any_number);
+  for (int i = 0; i < rounds; ++i) {
+    result<job<int>> killed = co_await async_under(me, *jobs, for_ever, 1);
+    const std::optional<result<int>> nothing = co_await killed->kill();
+    EXPECT_FALSE(nothing);
+    result<job<int>> ignored = co_await async_under(me, *jobs, fails_when_told);
+    ignored->ignore();
+    me.monitor(ignored->id());
+    me.send(ignored->id(), go{});  // and it fails
+    const down d = co_await me.receive<down>();
+    EXPECT_EQ(d.who, ignored->id());
+  }
+}
+
+TEST(job_supervisor, jobs_that_are_let_go_at_once_do_no_harm_on_threads) {
+  runtime rt{runtime_options{.workers = 2, .level = log_level::off}};
+  EXPECT_EQ(rt.run(lets_many_go, 2000), exit_reason::normal());
 }
 
 TEST(job_supervisor, its_end_ends_its_jobs) {

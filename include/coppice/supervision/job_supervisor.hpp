@@ -32,7 +32,7 @@ namespace detail {
 template <class T, class F, class... Args>
 task<> run_supervised_job(self& me, std::shared_ptr<job_state<T>> state, F f, Args... args) {
   bool owned = true;
-  if (state->linked) {
+  if (state->links_itself) {
     try {
       me.link(state->caller);
     } catch (const no_such_process&) {
@@ -69,6 +69,7 @@ task<result<std::shared_ptr<job_state<T>>>> start_supervised(self& me, ref<job_s
   auto state = std::make_shared<job_state<T>>();
   state->caller = me.id();
   state->linked = how == bond::link;
+  state->links_itself = state->linked;
   auto spec = child(&run_supervised_job<T, F, Args...>, state, std::move(f), std::move(args)...).with(job_options);
   const result<pid> started = co_await start_child(jobs, std::move(spec));
   if (!started) co_return std::unexpected{started.error()};

@@ -37,6 +37,7 @@ struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
 
   pid who{};  // nobody: it never had a process
   bool linked = false;
+  bool links_itself = false;              // when it begins: the owner may not know of the link yet. Never changes
   bool taken = false;                     // the result is gone
   const void* awaited_by = nullptr;       // the wait that wants to hear that it is done
   std::uint64_t position = 0;             // in a stream
