@@ -3,74 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
-#include <coppice/supervision/job_supervisor.hpp>
-
-#include "family.hpp"
+#include "office.hpp"
 
 namespace {
 
 using namespace coppice;
-
-struct never {};
-
-int twice(int n) { return 2 * n; }
-int fails(int) { throw std::runtime_error{"out of luck"}; }
-task<int> slowly(self& me, int n) {
-  const std::chrono::milliseconds time{n};
-  co_await me.sleep(time);
-  co_return n;
-}
-task<int> for_ever(self& me, int n) {
-  co_await me.receive<never>();
-  co_return n;
-}
-
-/// A simulated node with a job supervisor, and a process of the test in which `body` runs.
-class office {
- public:
-  explicit office(dynamic_supervisor_spec spec = {}, std::uint64_t seed = 7) : world_{seed} {
-    rt().spawn(
-        +[](self& me, dynamic_supervisor_spec s, ref<job_supervisor>* into) -> task<> {
-          me.trap_exits();
-          const auto made = co_await start_link<job_supervisor>(me, s);
-          *into = *made;
-          co_await me.receive<never>();
-        },
-        spec, &jobs);
-    EXPECT_TRUE(world_.settle());
-  }
-  runtime& rt() { return node_.rt(); }
-  sim::world& world() { return world_; }
-  std::size_t count() {
-    auto n = std::make_shared<std::size_t>(99);
-    rt().spawn(
-        +[](self&, ref<job_supervisor> j, std::shared_ptr<std::size_t> into) -> task<> {
-          const auto counted = co_await count_children(j);
-          *into = counted ? counted->specs : 77;
-        },
-        jobs, n);
-    EXPECT_TRUE(world_.settle());
-    return *n;
-  }
-  std::vector<child_info> list() {
-    auto all = std::make_shared<std::vector<child_info>>();
-    rt().spawn(
-        +[](self&, ref<job_supervisor> j, std::shared_ptr<std::vector<child_info>> into) -> task<> {
-          const auto found = co_await which_children(j);
-          *into = found.value_or(std::vector<child_info>{});
-        },
-        jobs, all);
-    EXPECT_TRUE(world_.settle());
-    return *all;
-  }
-  ref<job_supervisor> jobs;
-
- private:
-  sim::world world_;
-  sim::node& node_ = world_.add_node();
-};
 
 TEST(job_supervisor, a_job_is_its_child_until_it_is_done) {
   office o;
@@ -282,12 +220,6 @@ TEST(job_supervisor, the_owner_of_a_job_that_is_terminated_gets_the_reason) {
 
 // ---- await
 
-task<int> mail_left(self& me) {
-  for (int n = 0;; ++n) {
-    const auto m = co_await me.receive<any_message>(0ns);
-    if (std::holds_alternative<timed_out>(m)) co_return n;
-  }
-}
 task<> awaits_in_vain(self& me, ref<job_supervisor> jobs, bool* done) {
   result<job<int>> j = co_await async_under(me, jobs, slowly, 1000);
   const result<int> early = co_await j->await(10ms);
@@ -423,48 +355,6 @@ TEST(job_supervisor, its_end_ends_its_jobs) {
       o.jobs);
   ASSERT_TRUE(o.world().settle());
   EXPECT_FALSE(o.rt().alive(owner));  // linked to the job, which was shut down
-}
-
-task<> stream_all(self& me, ref<job_supervisor> jobs, std::vector<int>* into) {
-  std::vector<int> numbers(20);
-  std::iota(numbers.begin(), numbers.end(), 1);
-  auto doubled = async_stream_under(me, jobs, numbers, twice, {.max_concurrency = 3});
-  for (;;) {
-    const auto next = co_await doubled.next();
-    if (!next) co_return;
-    into->push_back(**next);
-  }
-}
-
-TEST(job_supervisor, a_stream_runs_its_jobs_there_in_order) {
-  office o;
-  std::vector<int> got;
-  o.rt().spawn(stream_all, o.jobs, &got);
-  ASSERT_TRUE(o.world().settle());
-  ASSERT_EQ(got.size(), 20U);
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<int>(2 * (i + 1)));
-  EXPECT_EQ(o.count(), 0U);
-}
-
-TEST(job_supervisor, a_stream_that_finds_no_room_ends_with_that_error) {
-  office o{{.max_children = 2}};
-  const auto codes = std::make_shared<std::vector<std::string>>();
-  o.rt().spawn(
-      +[](self& me, ref<job_supervisor> jobs, std::shared_ptr<std::vector<std::string>> into) -> task<> {
-        const std::vector<int> numbers{1, 2, 3, 4};
-        auto stream = async_stream_under(me, jobs, numbers, for_ever, {.max_concurrency = 4});
-        for (;;) {
-          const auto next = co_await stream.next();
-          if (!next) break;
-          into->push_back(*next ? "value" : std::string{to_string(next->error().code())});
-        }
-        into->push_back("end");
-        co_await me.receive<never>();
-      },
-      o.jobs, codes);
-  ASSERT_TRUE(o.world().settle());
-  EXPECT_EQ(*codes, (std::vector<std::string>{"capacity", "end"}));
-  EXPECT_EQ(o.count(), 0U);
 }
 
 }  // namespace
