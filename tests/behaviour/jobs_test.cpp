@@ -74,6 +74,58 @@ TEST(await_many, fails_at_once_when_one_of_them_fails) {
   EXPECT_EQ(in_the_world(awaits_a_failure), exit_reason::normal());
 }
 
+task<int> ends_with(self& me, exit_reason why) {
+  co_await me.exit(std::move(why));
+  co_return 0;
+}
+task<> awaits_an_end(self& me, exit_reason why) {
+  std::vector<job<int>> jobs;
+  jobs.push_back(async_nolink(me, after, 1h, 1));
+  jobs.push_back(async_nolink(me, ends_with, why));
+  const result<std::vector<int>> all = co_await await_many(jobs, forever);
+  EXPECT_EQ(all.error().code(), errc::exited);
+  EXPECT_EQ(all.error().text(), why.to_string());
+  const result<std::vector<int>> again = co_await await_many(jobs, forever);
+  EXPECT_EQ(again.error().code(), errc::noproc) << "that result was taken";
+}
+TEST(await_many, fails_at_once_however_one_of_them_ends_without_a_result) {
+  for (const exit_reason& why :
+       {exit_reason::normal(), exit_reason::shutdown(), exit_reason::error("x"), exit_reason::killed()})
+    EXPECT_EQ(in_the_world(awaits_an_end, why), exit_reason::normal());
+}
+
+task<> owner_of_a_failure(self& me) {
+  std::vector<job<int>> jobs;
+  jobs.push_back(async(me, after, 1h, 1));
+  jobs.push_back(async(me, after, 1s, -1));
+  const result<std::vector<int>> all = co_await await_many(jobs, forever);
+  ADD_FAILURE() << "the owner should have ended";
+}
+task<> sees_the_owner_fail(self& me) {
+  const pid owner = me.spawn(owner_of_a_failure);
+  const exit_reason why = co_await end_of(me, owner);
+  EXPECT_EQ(why.text(), "a negative number");
+}
+TEST(await_many, a_linked_job_that_fails_takes_the_owner_with_it) {
+  EXPECT_EQ(in_the_world(sees_the_owner_fail), exit_reason::normal());
+}
+
+task<> awaits_one_twice(self& me) {
+  auto one = async(me, after, 1s, 1);
+  const std::vector<job<int>> twice{one, one};
+  const result<std::vector<int>> all = co_await await_many(twice, forever);
+  EXPECT_EQ(all.error().code(), errc::noproc) << "a result is given once";
+  auto other = async(me, after, 1s, 1);
+  const std::vector<job<int>> again{other, other};
+  const yield_options how{.timeout = forever};
+  const auto both = co_await yield_many(again, how);
+  EXPECT_EQ(both[0], result<int>{1});
+  EXPECT_EQ((*both[1]).error().code(), errc::noproc);
+}
+TEST(await_many, of_one_job_twice_does_not_wait_for_ever) {
+  EXPECT_EQ(in_the_world(awaits_one_twice), exit_reason::normal());
+}
+
 task<> awaits_too_long(self& me) {
   std::vector<job<int>> jobs;
   jobs.push_back(async(me, after, 1s, 1));

@@ -46,7 +46,12 @@ template <class T>
   std::size_t done = 0;
   for (const auto& j : jobs) {
     j->must_be_mine();
+    if (j->awaited_by == mark) {  // once more the same job, which may be done by now: its signal counts for both
+      ++j->times;
+      continue;
+    }
     const bool over = j->taken || j->is_done();
+    j->times = 1;
     j->awaited_by = over ? nullptr : mark;
     done += over ? 1 : 0;
   }
@@ -112,7 +117,7 @@ task<result<typename many<T>::values>> await_all(job_states<T> jobs, std::chrono
     if (!one)
       co_return fail(errc::timeout,
                      std::to_string(jobs.size() - done) + " of " + std::to_string(jobs.size()) + " jobs are not done");
-    ++done;
+    done += one->times;
     auto& j = static_cast<job_state<T>&>(*one);
     if (has_failed(j)) co_return std::unexpected{std::move(j.take()->error())};
   }
@@ -129,7 +134,7 @@ task<std::vector<std::optional<result<T>>>> yield_all(job_states<T> jobs, yield_
     while (done < enough) {
       const std::shared_ptr<job_base> one = co_await any_done(&jobs, until.left());
       if (!one) break;
-      ++done;
+      done += one->times;
     }
   }
   std::vector<std::optional<result<T>>> got;

@@ -39,6 +39,7 @@ struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
   bool linked = false;
   bool links_itself = false;              // when it begins: the owner may not know of the link yet. Never changes
   bool taken = false;                     // the result is gone
+  std::uint32_t times = 1;                // it stands in the list of those that are awaited together
   const void* awaited_by = nullptr;       // the wait that wants to hear that it is done
   std::uint64_t position = 0;             // in a stream
   std::optional<exit_reason> ended_with;  // without a result
