@@ -204,6 +204,61 @@ task<> names_the_reason(self& me) {
 }
 TEST(async_stream, names_the_reason_of_a_failure) { EXPECT_EQ(in_the_world(names_the_reason), exit_reason::normal()); }
 
+// ---- what else goes on in the consumer
+
+struct noise {};
+task<> ends_at_once(self&) { co_return; }
+task<> streams_with_other_mail(self& me) {
+  me.trap_exits();
+  const auto other = me.spawn_monitor(ends_at_once);
+  me.send(me.id(), down{.ref = monitor_ref{77}, .who = other.who, .reason = exit_reason::error("forged")});
+  me.send(me.id(), exited{.from = other.who, .reason = exit_reason::error("forged"), .linked = true});
+  me.send(me.id(), noise{});
+  const auto g = std::make_shared<gauge>();
+  const auto input = slowest_first(g, 10);
+  auto s = async_stream(me, input, works, {.max_concurrency = 3});
+  const std::vector<int> got = co_await drain(&s);
+  EXPECT_EQ(got, (std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  const int mail = co_await mail_left(me);
+  EXPECT_EQ(mail, 4) << "the stream neither takes nor believes what is not from its jobs";
+}
+TEST(async_stream, leaves_other_mail_alone) { EXPECT_EQ(in_the_world(streams_with_other_mail), exit_reason::normal()); }
+
+task<> streams_two(self& me) {
+  auto squares = async_stream(me, std::views::iota(0, 10), squared, {.max_concurrency = 2});
+  auto more = async_stream(me, std::views::iota(10), squared, {.max_concurrency = 3});
+  for (int i = 0; i < 10; ++i) {
+    const std::optional<result<int>> a = co_await squares.next();
+    const std::optional<result<int>> b = co_await more.next();
+    EXPECT_EQ(a, result<int>{i * i});
+    EXPECT_EQ(b, result<int>{(i + 10) * (i + 10)});
+  }
+  const std::optional<result<int>> over = co_await squares.next();
+  EXPECT_FALSE(over);
+}
+TEST(async_stream, two_may_be_taken_from_in_turns) {
+  EXPECT_EQ(in_the_world(streams_two), exit_reason::normal());
+  EXPECT_EQ(on_threads(streams_two), exit_reason::normal());
+}
+
+using numbers = job_stream<std::ranges::iota_view<int, int>, int (*)(int)>;
+task<> takes_from_anothers(self&, numbers* s) {
+  const std::optional<result<int>> r = co_await s->next();
+  (void)r;
+}
+task<> gives_it_away(self& me) {
+  auto s = async_stream(me, std::views::iota(0, 10), &squared);
+  const auto thief = me.spawn_monitor(takes_from_anothers, &s);
+  const down d = co_await me.receive<down>();
+  EXPECT_EQ(d.who, thief.who);
+  EXPECT_EQ(d.reason.exception_type(), "std::logic_error");
+  const std::optional<result<int>> mine = co_await s.next();
+  EXPECT_EQ(mine, result<int>{0});
+}
+TEST(async_stream, belongs_to_the_process_that_made_it) {
+  EXPECT_EQ(in_the_world(gives_it_away), exit_reason::normal());
+}
+
 // ---- time
 
 task<> is_too_slow(self& me, shared_gauge g, pid boss) {
@@ -317,6 +372,62 @@ TEST(async_stream, whose_consumer_ends_kills_its_jobs_whatever_the_reason) {
     EXPECT_LT(g->started, 10);
     EXPECT_TRUE(rt.snapshot().empty());
   }
+}
+
+measured fails_at_four(measured m) {
+  if (m.p.index == 4) throw std::runtime_error{"no more input"};
+  return m;
+}
+task<> streams_a_range_that_throws(self& me, shared_gauge g) {
+  const auto input = slowest_first(g, 10);
+  {
+    auto s = async_stream_nolink(me, input | std::views::transform(fails_at_four), works, {.max_concurrency = 3});
+    std::string said;
+    try {
+      const std::vector<int> got = co_await drain(&s);
+    } catch (const std::runtime_error& e) {
+      said = e.what();
+    }
+    EXPECT_EQ(said, "no more input");
+  }
+  const stay never = co_await me.receive<stay>();
+  (void)never;
+}
+TEST(async_stream, whose_range_throws_passes_that_on_and_leaves_nothing) {
+  const auto g = std::make_shared<gauge>();
+  sim::world w{3};
+  runtime& rt = w.add_node().rt();
+  const pid p = rt.spawn(streams_a_range_that_throws, g);
+  w.run();
+  EXPECT_TRUE(rt.alive(p));
+  EXPECT_EQ(rt.info(p)->mailbox, 0U);
+  EXPECT_EQ(g->started, 4);
+  EXPECT_EQ(g->now, 0);
+  EXPECT_EQ(rt.snapshot().size(), 1U);
+}
+
+task<int> streams_inside(self& me, measured m) {
+  const auto input = slowest_first(m.at, 10);
+  auto s = async_stream_nolink(me, input, works, {.max_concurrency = 2, .timeout = forever});
+  const std::vector<int> got = co_await drain(&s);
+  co_return static_cast<int>(got.size());
+}
+task<> leaves_the_outer_one(self& me, shared_gauge g) {
+  std::vector<measured> input(5, {.p = {}, .at = g});
+  auto s = async_stream(me, input, streams_inside, {.max_concurrency = 3});
+  const auto first = co_await s.next();
+  EXPECT_EQ(first, result<int>{10});
+}
+TEST(async_stream, left_early_ends_the_streams_inside_its_jobs) {
+  const auto g = std::make_shared<gauge>();
+  sim::world w{3};
+  runtime& rt = w.add_node().rt();
+  rt.spawn(leaves_the_outer_one, g);
+  w.run();
+  EXPECT_GE(g->started, 10);
+  EXPECT_LT(g->ended, 50) << "not all were worked through";
+  EXPECT_EQ(g->now, 0);
+  EXPECT_TRUE(rt.snapshot().empty());
 }
 
 task<> streams_within_streams(self& me, int n) {

@@ -29,6 +29,7 @@ task<int> ends_with(self& me, exit_reason why) {
   co_await me.exit(std::move(why));
   co_return 0;
 }
+int throws_a_number() { throw 42; }  // NOLINT(hicpp-exception-baseclass): what it is about
 task<int> never(self& me) {
   co_await me.receive<go>();
   co_return 1;
@@ -175,6 +176,9 @@ task<> without_link(self& me) {
   me.kill(killed.id());
   const result<int> k = co_await killed.await();
   EXPECT_EQ(k.error().text(), "killed");
+  auto odd = async_nolink(me, throws_a_number);
+  const result<int> o = co_await odd.await();
+  EXPECT_NE(o.error().text().find("int"), std::string_view::npos) << o.error();
 }
 TEST(job, without_a_link_any_end_is_just_the_result) {
   EXPECT_EQ(in_the_world(without_link), exit_reason::normal());
@@ -223,6 +227,10 @@ task<> ignores_anothers(self&, job<int> j) {
   j.ignore();
   co_return;
 }
+task<> kills_anothers(self&, job<int> j) {
+  const std::optional<result<int>> r = co_await j.kill();
+  (void)r;
+}
 task<> gives_it_away(self& me, task<> (*thief)(self&, job<int>)) {
   me.trap_exits();
   const pid other = me.spawn_link(thief, async(me, never));
@@ -232,7 +240,7 @@ task<> gives_it_away(self& me, task<> (*thief)(self&, job<int>)) {
   EXPECT_NE(x.reason.text().find("belongs to " + to_string(me.id())), std::string_view::npos) << x.reason;
 }
 TEST(job, may_be_awaited_by_its_owner_only) {
-  for (const auto thief : {uses_anothers, shuts_anothers_down, yields_anothers, ignores_anothers})
+  for (const auto thief : {uses_anothers, shuts_anothers_down, kills_anothers, yields_anothers, ignores_anothers})
     EXPECT_EQ(in_the_world(gives_it_away, thief), exit_reason::normal());
 }
 
@@ -303,6 +311,32 @@ TEST(job, shutdown_gives_a_result_that_was_there_or_came_in_spite_of_it) {
   EXPECT_EQ(in_the_world(shuts_down_too_late), exit_reason::normal());
 }
 
+task<> shuts_down_what_has_ended(self& me, bool by_a_kill) {
+  me.trap_exits();
+  for (const exit_reason& why : {exit_reason::normal(), exit_reason::shutdown(), exit_reason::shutdown("enough"),
+                                 exit_reason::error("x"), exit_reason::killed()}) {
+    auto j = async(me, ends_with, why);
+    co_await me.sleep(1s);
+    auto ending = by_a_kill ? j.kill() : j.shutdown();
+    const std::optional<result<int>> r = co_await std::move(ending);
+    EXPECT_TRUE(r) << "it did not end because it was told to";
+    EXPECT_EQ((*r).error().text(), why.to_string());
+  }
+  auto good = async(me, twice, 1);
+  co_await me.sleep(1s);
+  auto ending = by_a_kill ? good.kill() : good.shutdown();
+  const std::optional<result<int>> value = co_await std::move(ending);
+  EXPECT_EQ(value, result<int>{2});
+  const std::optional<result<int>> again = co_await good.kill();
+  EXPECT_EQ((*again).error().code(), errc::noproc) << "its result was taken";
+  const int mail = co_await mail_left(me);
+  EXPECT_EQ(mail, 0);
+}
+TEST(job, shutdown_and_kill_of_one_that_has_ended_give_what_it_ended_with) {
+  EXPECT_EQ(in_the_world(shuts_down_what_has_ended, true), exit_reason::normal());
+  EXPECT_EQ(in_the_world(shuts_down_what_has_ended, false), exit_reason::normal());
+}
+
 task<> shuts_down_the_stubborn(self& me) {
   auto j = async(me, stubborn, me.id());
   co_await me.receive<go>();
@@ -359,6 +393,22 @@ task<> ignores(self& me) {
 }
 TEST(job, that_is_ignored_goes_on_for_itself_and_leaves_no_word) {
   EXPECT_EQ(in_the_world(ignores), exit_reason::normal());
+}
+
+task<> ignores_a_failure(self& me) {
+  me.trap_exits();
+  auto failed = async(me, fails, 0s);
+  auto ended = async(me, ends_with, exit_reason::normal());
+  co_await me.sleep(1s);
+  const std::optional<result<int>> failure = failed.ignore();
+  EXPECT_EQ((*failure).error().code(), errc::exited);
+  const std::optional<result<int>> no_result = ended.ignore();
+  EXPECT_EQ((*no_result).error().text(), "normal");
+  const int mail = co_await mail_left(me);
+  EXPECT_EQ(mail, 0);
+}
+TEST(job, that_has_failed_when_it_is_ignored_gives_the_failure) {
+  EXPECT_EQ(in_the_world(ignores_a_failure), exit_reason::normal());
 }
 
 task<> completes(self& me) {
