@@ -1,8 +1,10 @@
 // Registries: facts 162-168; themes T68, T69 and T70.
 #include <algorithm>
 #include <string>
+#include <variant>
 
 #include <coppice/behaviour/registry.hpp>
+#include <coppice/behaviour/server.hpp>
 
 #include "support.hpp"
 
@@ -91,6 +93,23 @@ TEST(registry, a_unique_key_belongs_to_one_live_process) {
   EXPECT_EQ(in_the_world(registers_twice), exit_reason::normal());
 }
 
+task<> is_refused(self& me, names all) {
+  EXPECT_EQ(all.register_as(me, "a").error().code(), errc::name_taken);
+  const end_now end = co_await me.receive<end_now>();
+  (void)end;
+}
+TEST(registry, who_is_refused_is_not_linked) {
+  sim::world w{3};
+  runtime& rt = w.add_node().rt();
+  const names all = names::start(rt);
+  rt.spawn(holder<names>, all, "a", 1, pid{});
+  w.run();
+  const pid refused = rt.spawn(is_refused, all);
+  w.run();
+  EXPECT_TRUE(rt.info(refused)->links.empty());
+  EXPECT_TRUE(all.keys_of(refused).empty());
+}
+
 /// It has ended, but the keeper, which is stuck, has not heard of it.
 task<> takes_over(self& me, names all, pid dead, pid* keeper) {
   *keeper = all.kept_by();
@@ -158,6 +177,21 @@ TEST(registry, unregister_is_idempotent_and_for_own_entries_only) {
   EXPECT_EQ(in_the_world(unregisters), exit_reason::normal());
 }
 
+task<> unregisters_some(self& me) {
+  const names all = names::start_link(me);
+  EXPECT_TRUE(all.register_as(me, "a", 1).has_value());
+  all.add_listener(me.id());
+  EXPECT_EQ(all.unregister_if(me, "a", [](int n) { return n == 2; }), 0U);
+  EXPECT_EQ(all.where("a"), me.id());
+  EXPECT_EQ(all.unregister_if(me, "a", [](int n) { return n == 1; }), 1U);
+  EXPECT_EQ(all.where("a"), pid{});
+  const int mail = co_await mail_left(me);
+  EXPECT_EQ(mail, 1) << "listeners hear of what was unregistered only";
+}
+TEST(registry, unregister_if_takes_only_what_its_predicate_wants) {
+  EXPECT_EQ(in_the_world(unregisters_some), exit_reason::normal());
+}
+
 task<> updates(self& me) {
   const names all = names::start_link(me);
   const pid other = co_await make_holder(me, all, "other", 1);
@@ -201,6 +235,43 @@ task<> goes_via(self& me) {
 }
 TEST(registry, a_via_key_stands_wherever_a_pid_does) { EXPECT_EQ(in_the_world(goes_via), exit_reason::normal()); }
 
+/// A server that is known by a key.
+class player {
+ public:
+  using protocol = coppice::protocol<ask>;
+  player(names in, std::string key, int value) : in_{std::move(in)}, key_{std::move(key)}, value_{value} {}
+  init_result init(self& me) {
+    const result<void> mine = in_.register_as(me, key_, value_);
+    return mine ? init_result::ok() : init_result::fail(mine.error());
+  }
+  [[nodiscard]] int handle(ask) const { return value_; }
+
+ private:
+  names in_;
+  std::string key_;
+  int value_;
+};
+task<> starts_players(self& me) {
+  const names all = names::start_link(me);
+  const std::string anna = "anna";
+  const result<ref<player>> first = co_await start_link<player>(me, all, anna, 1);
+  EXPECT_EQ(all.where(anna), first->id());
+  EXPECT_EQ(all.lookup(anna)[0].value, 1);
+  const result<ref<player>> second = co_await start_link<player>(me, all, anna, 2);
+  EXPECT_EQ(second.error().code(), errc::name_taken);
+  EXPECT_EQ(second.error().text(), "registered by " + to_string(first->id()) + " already");
+  const result<int> one = co_await call<ask>(all.via(anna));
+  EXPECT_EQ(one, 1);
+  const result<void> over = co_await stop(me, *first);
+  EXPECT_TRUE(over.has_value());
+  const result<ref<player>> third = co_await start_link<player>(me, all, anna, 3);
+  const result<int> three = co_await call<ask>(all.via(anna));
+  EXPECT_EQ(three, 3);
+}
+TEST(registry, a_server_registers_itself_when_it_starts_and_a_taken_key_is_a_failed_start) {
+  EXPECT_EQ(in_the_world(starts_players), exit_reason::normal());
+}
+
 template <class R>
 concept has_via = requires(const R& r) { r.via(std::string{}); };
 template <class R>
@@ -230,6 +301,23 @@ task<> registers_duplicates(self& me) {
 }
 TEST(registry, a_duplicate_key_has_many_entries_also_of_one_process) {
   EXPECT_EQ(in_the_world(registers_duplicates), exit_reason::normal());
+}
+
+using any_key = std::variant<int, std::string>;
+task<> registers_under_any_key(self& me) {
+  const auto all = registry<any_key, int, keys::duplicate>::start_link(me);
+  EXPECT_TRUE(all.register_as(me, any_key{1}, 10).has_value());
+  EXPECT_TRUE(all.register_as(me, any_key{"1"}, 20).has_value());
+  EXPECT_TRUE(all.register_as(me, any_key{"1"}, 30).has_value());
+  EXPECT_EQ(all.values(any_key{1}, me.id()), std::vector{10});
+  EXPECT_EQ(all.values(any_key{"1"}, me.id()), (std::vector{20, 30}));
+  EXPECT_EQ(all.unregister(me, any_key{1}), 1U);
+  EXPECT_EQ(all.count(any_key{1}), 0U);
+  EXPECT_EQ(all.count(any_key{"1"}), 2U);
+  co_return;
+}
+TEST(registry, keys_of_any_type_are_the_same_only_when_they_are_equal) {
+  EXPECT_EQ(in_the_world(registers_under_any_key), exit_reason::normal());
 }
 
 task<> dispatches(self& me) {
