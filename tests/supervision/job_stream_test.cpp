@@ -192,4 +192,20 @@ TEST(job_stream, whose_consumer_is_killed_ends_its_jobs) {
   EXPECT_EQ(o.count(), 0U);
 }
 
+task<> kills_soon(self& me, pid who, std::uint64_t turns) {
+  for (std::uint64_t i = 0; i < turns; ++i) co_await me.yield();
+  me.kill(who);
+}
+
+TEST(job_stream, whose_consumer_is_killed_while_jobs_are_started_leaves_none) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    office o{{}, seed};
+    const pid p = o.rt().spawn(is_killed_in_the_middle, o.jobs);
+    o.rt().spawn(kills_soon, p, seed % 16);
+    ASSERT_TRUE(o.world().settle());
+    EXPECT_FALSE(o.rt().alive(p));
+    EXPECT_EQ(o.count(), 0U) << "seed " << seed;
+  }
+}
+
 }  // namespace

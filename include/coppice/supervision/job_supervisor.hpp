@@ -10,6 +10,8 @@
 ///
 /// A job under a supervisor is its child, and linked to its owner besides (unless `..._nolink`). Arguments are copied,
 /// so they must be copyable. Jobs are temporary unless you say otherwise.
+#include <atomic>
+
 #include <coppice/behaviour/async_stream.hpp>
 #include <coppice/supervision/dynamic_supervisor.hpp>
 
@@ -28,11 +30,49 @@ class job_supervisor : public dynamic_supervisor {
 
 namespace detail {
 
+/// An owner may end while the supervisor starts its job: then either the job finds that out when it begins, or the
+/// owner finds that it has begun, and kills it.
+class handover {
+ public:
+  /// By the job. False: its owner has ended.
+  [[nodiscard]] bool begin(pid me) {
+    who_ = me;
+    return phase_.exchange(phase::begun) != phase::given_up;
+  }
+  /// By the owner. The job, if it has begun.
+  [[nodiscard]] pid give_up() { return phase_.exchange(phase::given_up) == phase::begun ? who_ : pid{}; }
+
+ private:
+  enum class phase : std::uint8_t { starting, begun, given_up };
+  std::atomic<phase> phase_{phase::starting};
+  pid who_;
+};
+/// The owner's side, as long as it waits for the start.
+class awaited_start {
+ public:
+  awaited_start(std::shared_ptr<handover> what, std::shared_ptr<job_base> job) noexcept
+      : what_{std::move(what)}, job_{std::move(job)} {}
+  ~awaited_start() {
+    if (over_) return;
+    job_->who = what_->give_up();
+    if (job_->who) job_->kill();
+  }
+  awaited_start(const awaited_start&) = delete;
+  awaited_start& operator=(const awaited_start&) = delete;
+  void over() noexcept { over_ = true; }
+
+ private:
+  std::shared_ptr<handover> what_;
+  std::shared_ptr<job_base> job_;
+  bool over_ = false;
+};
+
 /// The process of a job that somebody else than its owner has started.
 template <class T, class F, class... Args>
-task<> run_supervised_job(self& me, std::shared_ptr<job_state<T>> state, F f, Args... args) {
-  bool owned = true;
-  if (state->links_itself) {
+task<> run_supervised_job(self& me, std::shared_ptr<handover> start, std::shared_ptr<job_state<T>> state, F f,
+                          Args... args) {
+  bool owned = start->begin(me.id());
+  if (owned && state->links_itself) {
     try {
       me.link(state->caller);
     } catch (const no_such_process&) {
@@ -70,8 +110,12 @@ task<result<std::shared_ptr<job_state<T>>>> start_supervised(self& me, ref<job_s
   state->caller = me.id();
   state->linked = how == bond::link;
   state->links_itself = state->linked;
-  auto spec = child(&run_supervised_job<T, F, Args...>, state, std::move(f), std::move(args)...).with(job_options);
+  const auto start = std::make_shared<handover>();
+  auto spec =
+      child(&run_supervised_job<T, F, Args...>, start, state, std::move(f), std::move(args)...).with(job_options);
+  awaited_start here{start, state};
   const result<pid> started = co_await start_child(jobs, std::move(spec));
+  here.over();
   if (!started) co_return std::unexpected{started.error()};
   state->who = *started;
   co_return state;
