@@ -14,7 +14,8 @@
 /// Nothing of a job ever comes as a message, whether it is early, late or fails; what a trapping owner hears of a job
 /// from `await` and its like, it does not get as `exited` once more.
 ///
-/// As a child of a supervisor a job is not restarted unless you say so (restart `temporary`).
+/// Under a `job_supervisor` a job is not restarted unless you say so. A child of another supervisor is, as any other:
+/// `child(body).with({.id = "job", .restart = restart::temporary})`.
 #include <coppice/behaviour/detail/job_state.hpp>
 
 namespace coppice {
