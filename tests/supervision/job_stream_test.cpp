@@ -43,7 +43,7 @@ TEST(job_stream, that_finds_no_room_ends_with_that_error) {
           if (!next) break;
           into->push_back(*next ? "value" : std::string{to_string(next->error().code())});
         }
-        into->push_back("end");
+        into->emplace_back("end");
         co_await me.receive<never>();
       },
       o.jobs, codes);

@@ -188,7 +188,7 @@ task<> starts_and_terminates(self&, ref<job_supervisor> jobs, std::vector<std::s
   const result<void> first = co_await terminate_child(jobs, *job);
   into->push_back(first ? "terminated" : first.error().to_string());
   const result<void> second = co_await terminate_child(jobs, *job);
-  into->push_back(std::string{to_string(second.error().code())});
+  into->emplace_back(to_string(second.error().code()));
 }
 
 TEST(job_supervisor, terminates_a_job_and_kills_it_after_the_time_it_was_given) {

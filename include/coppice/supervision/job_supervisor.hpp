@@ -87,18 +87,17 @@ task<> run_supervised_job(self& me, std::shared_ptr<handover> start, std::shared
 /// The process of a job whose result nobody wants.
 template <class F, class... Args>
 task<> run_for_its_effect(self& me, F f, Args... args) {
-  if constexpr (waiting_job<F, Args...>) {
-    auto work = f(me, std::move(args)...);
-    [[maybe_unused]] const auto result = co_await std::move(work);
-  } else {
+  if constexpr (!waiting_job<F, Args...>) {
     (void)std::invoke(std::move(f), std::move(args)...);
+  } else {
+    auto work = f(me, std::move(args)...);
+    if constexpr (std::is_void_v<job_value<F, Args...>>) {
+      co_await std::move(work);
+    } else {
+      [[maybe_unused]] const auto result = co_await std::move(work);
+    }
   }
   co_return;
-}
-template <class F, class... Args>
-  requires waiting_job<F, Args...> && std::is_void_v<job_value<F, Args...>>
-task<> run_for_its_effect(self& me, F f, Args... args) {
-  return f(me, std::move(args)...);
 }
 
 inline constexpr child_options job_options{.id = "job", .restart = restart::temporary};
