@@ -78,13 +78,13 @@ void child_keeper::amend_record(supervised& c, exit_decision did) {
 
 // ---- starting and stopping
 
-std::optional<error> child_keeper::has_started(self& me, supervised& c, start_result&& started) {
+std::optional<error> child_keeper::has_started(self& me, supervised& c, start_result&& started, time_point now) {
   if (error* why = std::get_if<error>(&started)) return std::move(*why);
   const pid* who = std::get_if<pid>(&started);
   c.state = who != nullptr ? child_state::running : child_state::undefined;
   c.who = who != nullptr ? *who : pid{};
   if (who == nullptr) return std::nullopt;
-  c.since = me.now();
+  c.since = now;
   by_pid_.insert(c.who, &c);
   if (c.restart == restart::temporary) c.start = {};
   tell(me, log_level::info, c.ended_before() ? supervisor_event::kind::restarted : supervisor_event::kind::started,

@@ -18,7 +18,7 @@ task<result<pid>> dynamic_children::start_child(self& me, child_spec spec) {
   supervised& c = *made;
   all_.insert(c.number, std::move(made));  // the number is new
   start_result started = co_await start_one(me, c);
-  std::optional<error> failed = has_started(me, c, std::move(started));
+  std::optional<error> failed = has_started(me, c, std::move(started), me.now());
   if (failed) {
     error whole = not_started(c.id, std::move(*failed));
     forget(c);
@@ -72,7 +72,7 @@ task<void> dynamic_children::child_exited(self& me, exited x) {
 task<void> dynamic_children::restart_now(self& me, supervised& c) {
   const pid before = c.who;
   start_result started = co_await start_one(me, c);
-  const std::optional<error> failed = has_started(me, c, std::move(started));
+  const std::optional<error> failed = has_started(me, c, std::move(started), me.now());
   if (failed) {
     start_has_failed(me, c, *failed);
     co_return;

@@ -15,7 +15,7 @@ task<result<pid>> supervised_children::start_child(self& me, child_spec spec) {
   const std::uint64_t number = c.number;
   const std::size_t place = c.place;
   start_result started = co_await start_one(me, c);
-  std::optional<error> failed = has_started(me, c, std::move(started));
+  std::optional<error> failed = has_started(me, c, std::move(started), me.now());
   if (failed) {
     error whole = not_started(c.id, std::move(*failed));
     forget(c);
@@ -53,7 +53,7 @@ task<result<pid>> supervised_children::restart_child(self& me, std::string id) {
   start_result started = co_await start_one(me, c);
   const pid* who = std::get_if<pid>(&started);
   const pid running = who != nullptr ? *who : pid{};
-  std::optional<error> failed = has_started(me, c, std::move(started));
+  std::optional<error> failed = has_started(me, c, std::move(started), me.now());
   if (failed) co_return std::unexpected{not_started(c.id, std::move(*failed))};
   co_return running;
 }

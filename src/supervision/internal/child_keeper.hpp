@@ -134,7 +134,7 @@ class child_keeper : public death_watcher {
     return start_process(me, c.order(), *this, abandon_after_);
   }
   /// Runs, or was ignored and stays down. An error leaves it as it was.
-  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result&& started);
+  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result&& started, time_point now);
   /// Leaves it down.
   [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
   /// The same in two halves. Nobody: it does not run.
