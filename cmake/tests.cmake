@@ -8,9 +8,6 @@ include(GoogleTest)
 # Folders that are not there are left out. Labels are the library's name and unit, sim or stress.
 function(coppice_tests library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALSO")
-  if(COPPICE_TESTS_OF AND NOT library IN_LIST COPPICE_TESTS_OF)
-    return()
-  endif()
   set(libraries ${library} ${arg_ALSO})
   set(folder ${PROJECT_SOURCE_DIR}/tests/${library})
 

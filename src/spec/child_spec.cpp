@@ -51,6 +51,7 @@ std::string to_string(const shutdown& s) {
 }
 
 namespace detail {
+// NOLINTNEXTLINE(cppcoreguidelines-rvalue-reference-param-not-moved): nothing is born here
 result<pid> recipe::spawn(kernel&, birth&&) const {
   ensure(false, "this kind of child is not spawned by the supervisor");
   return pid{};

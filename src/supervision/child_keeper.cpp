@@ -78,7 +78,7 @@ void child_keeper::amend_record(supervised& c, exit_decision did) {
 
 // ---- starting and stopping
 
-std::optional<error> child_keeper::has_started(self& me, supervised& c, start_result&& started, time_point now) {
+std::optional<error> child_keeper::has_started(self& me, supervised& c, start_result started, time_point now) {
   if (error* why = std::get_if<error>(&started)) return std::move(*why);
   const pid* who = std::get_if<pid>(&started);
   c.state = who != nullptr ? child_state::running : child_state::undefined;

@@ -14,9 +14,9 @@ task<result<pid>> dynamic_children::start_child(self& me, child_spec spec) {
   if (max_children_ && all_.size() >= *max_children_)
     co_return fail(errc::capacity,
                    "there are " + std::to_string(all_.size()) + " children already, the most there may be");
-  auto made = std::make_unique<supervised>(++numbers_, std::move(spec));
-  supervised& c = *made;
-  all_.insert(c.number, std::move(made));  // the number is new
+  const std::uint64_t number = ++numbers_;
+  all_.insert(number, std::make_unique<supervised>(number, std::move(spec)));
+  supervised& c = **all_.find(number);
   start_result started = co_await start_one(me, c);
   std::optional<error> failed = has_started(me, c, std::move(started), me.now());
   if (failed) {

@@ -60,7 +60,7 @@ time_point about_now(self& me, time_point before) {
 }
 }  // namespace
 
-std::optional<error> supervised_children::has_started(self& me, supervised& c, start_result&& started, time_point now) {
+std::optional<error> supervised_children::has_started(self& me, supervised& c, start_result started, time_point now) {
   std::optional<error> failed = child_keeper::has_started(me, c, std::move(started), now);
   if (!failed && c.state != child_state::running && c.restart == restart::temporary) forget(c);
   return failed;

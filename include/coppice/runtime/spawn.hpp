@@ -130,9 +130,9 @@ template <class T, class... Args>
 
 /// Without a parent there is nobody to be linked to.
 inline birth birth_with(spawn_options options, pid parent) {
-  return {.parent = parent,
-          .linked = options.link && parent,
-          .called = birth::by(std::move(options.name), std::move(options.label))};
+  birth with{.parent = parent, .linked = options.link && parent};
+  with.called = birth::by(std::move(options.name), std::move(options.label));
+  return with;
 }
 
 inline pid or_throw(result<pid> started) {

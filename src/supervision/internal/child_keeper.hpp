@@ -51,7 +51,7 @@ class exit_ring {
       newest_->what = std::move(e);
       return;
     }
-    node* added = ::new (allocate(sizeof(node))) node{std::move(e), nullptr};
+    node* added = ::new (allocate(sizeof(node))) node{std::move(e)};
     added->next = newest_ != nullptr ? std::exchange(newest_->next, added) : added;
     newest_ = added;
     ++size_;
@@ -73,7 +73,7 @@ class exit_ring {
   static constexpr std::uint8_t most = 50;
   struct node {
     end what;
-    node* next;
+    node* next = nullptr;
   };
   node* newest_ = nullptr;
   std::uint8_t size_ = 0;
@@ -134,7 +134,7 @@ class child_keeper : public death_watcher {
     return start_process(me, c.order(), *this, abandon_after_);
   }
   /// Runs, or was ignored and stays down. An error leaves it as it was.
-  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result&& started, time_point now);
+  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result started, time_point now);
   /// Leaves it down.
   [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
   /// The same in two halves. Nobody: it does not run.

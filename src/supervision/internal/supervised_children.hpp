@@ -36,7 +36,7 @@ class supervised_children final : public child_keeper {
   void forget(supervised& c);
   void clear_gaps();
   /// A temporary one that was ignored is forgotten.
-  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result&& started, time_point now);
+  [[nodiscard]] std::optional<error> has_started(self& me, supervised& c, start_result started, time_point now);
   [[nodiscard]] task<void> stop_range(self& me, std::size_t first, const supervised* on_behalf_of);
   [[nodiscard]] task<void> start_range(self& me, std::size_t first);
   [[nodiscard]] task<void> restart_now(self& me, supervised& c);
