@@ -6,7 +6,8 @@
 %%     otp_trace.escript --out FOLDER FILE...   many at a time; the trace of x.txt becomes FOLDER/x.trace
 %%
 %% The scenario language and the trace are described in README.md beside this file. One scheduler (+S 1:1), so that
-%% what is ready to run has run before a process that slept goes on: "all is quiet" is then no matter of luck.
+%% what is ready to run has run before a process that slept goes on: "all is quiet" is then no matter of luck. For the
+%% same reason all code is loaded before: a supervisor that waits for the disk to bring it a module looks quiet.
 -module(otp_trace).
 -mode(compile).
 -export([main/1, start_worker/2, start_sup/2, init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
@@ -15,15 +16,20 @@
 -define(LIMIT_MS, 60000).
 
 main(["--out", Folder | Files]) when Files =/= [] ->
+    load_all(),
     Jobs = [{File, filename:join(Folder, filename:basename(File, ".txt") ++ ".trace")} || File <- Files],
     halt(case pool(Jobs, #{}, 0) of 0 -> 0; _ -> 1 end);
 main([[C | _] = File]) when C =/= $- ->
+    load_all(),
     process_flag(trap_exit, true),
     try play(File, fun(Line) -> io:put_chars([Line, $\n]) end) of _ -> halt(0)
     catch _:Why -> complain(File, Why), halt(1) end;
 main(_) ->
     io:put_chars(standard_error, "usage: otp_trace.escript FILE | otp_trace.escript --out FOLDER FILE...\n"),
     halt(2).
+
+load_all() ->
+    [code:ensure_loaded(M) || App <- [kernel, stdlib], {ok, Ms} <- [application:get_key(App, modules)], M <- Ms].
 
 %% --- many scenarios at a time ------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <coppice/runtime/runtime.hpp>
+#include <coppice/sim/world.hpp>
 
 #include "support.hpp"
 
@@ -91,6 +92,30 @@ task<> monitors_nobody(self& me) {
   EXPECT_EQ(d.reason, exit_reason::noproc());
 }
 TEST(monitor, on_nobody_says_noproc) { EXPECT_EQ(run(monitors_nobody), exit_reason::normal()); }
+
+task<> waits_for(self& me) { co_await me.receive<done>(); }
+task<> monitors(self& me, pid who, std::optional<exit_reason>* heard) {
+  me.monitor(who);
+  const down d = co_await me.receive<down>();
+  *heard = d.reason;
+}
+TEST(monitor, on_the_dead_does_not_wait_for_a_stuck_process_that_has_their_place) {
+  sim::world world{1};
+  sim::node& node = world.add_node();
+  const pid dead = node.rt().spawn(waits_for);
+  ASSERT_TRUE(world.settle());
+  node.rt().send(dead, done{});
+  ASSERT_TRUE(world.settle());
+  pid stuck;
+  while (stuck.index() != dead.index()) stuck = node.rt().spawn(waits_for);
+  node.stick(stuck, 1h);
+  node.rt().send(stuck, go{});
+  ASSERT_TRUE(world.settle());
+  std::optional<exit_reason> heard;
+  node.rt().spawn(monitors, dead, &heard);
+  ASSERT_TRUE(world.settle());
+  EXPECT_EQ(heard, exit_reason::noproc());
+}
 
 task<> spawns_the_short_lived(self& me) {
   for (int i = 0; i < 2000; ++i) {

@@ -88,6 +88,58 @@ TEST(shutdown_of_children, says_shutdown_whatever_the_supervisor_ends_with) {
   }
 }
 
+/// Idle, without `terminate`: only its destructor tells.
+struct quiet {
+  quiet(journal* b, std::string i) : book{b}, id{std::move(i)} {}
+  ~quiet() { book->lines.push_back("gone " + id); }
+  quiet(const quiet&) = delete;
+  quiet& operator=(const quiet&) = delete;
+  void init(self& me) const { book->pids[id] = me.id(); }
+  static int handle(worker::ping) { return 1; }
+  journal* book;
+  std::string id;
+};
+std::vector<child_spec> many_quiet(journal* book, int n) {
+  std::vector<child_spec> all;
+  for (int i = 0; i < n; ++i) all.push_back(child<quiet>(book, std::to_string(i)).with({.id = std::to_string(i)}));
+  return all;
+}
+lines gone(int from, int to) {
+  lines all;
+  for (int i = from; i >= to; --i) all.push_back("gone " + std::to_string(i));
+  return all;
+}
+
+task<> linked_to(self& me, pid other) {
+  me.link(other);
+  co_await me.receive<worker::finish>();
+}
+
+TEST(shutdown_of_children, ends_idle_ones_in_reverse_and_tells_their_links) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    family f{seed};
+    ASSERT_TRUE(f.start({.children = many_quiet(&f.book, 200)}));
+    const pid friend_of_7 = f.rt().spawn(linked_to, f.who("7"));
+    f.settle();
+    f.stop();
+    EXPECT_EQ(f.book.take(), gone(199, 0));
+    EXPECT_EQ(f.ended(), exit_reason::shutdown());
+    EXPECT_FALSE(f.rt().alive(friend_of_7));
+    EXPECT_FALSE(f.rt().alive(f.who("7")));
+  }
+}
+
+TEST(shutdown_of_children, waits_for_a_busy_one_among_idle_ones) {
+  family f;
+  ASSERT_TRUE(f.start({.children = many_quiet(&f.book, 10)}));
+  f.stick(f.who("4"), 1s);
+  f.stop();
+  EXPECT_EQ(f.book.take(), gone(9, 5));
+  f.pass(1s + a_tick);
+  EXPECT_EQ(f.book.take(), gone(4, 0));
+  EXPECT_EQ(f.ended(), exit_reason::shutdown());
+}
+
 // ---- children that are no good
 
 struct leave {};
