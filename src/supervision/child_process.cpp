@@ -27,9 +27,6 @@ task<start_result> run_start_function(self& me, const recipe& how) {
   co_return start_result{*failed};
 }
 
-}  // namespace
-
-namespace {
 /// Takes nothing: it only looks.
 struct onlooker : waiter {
   death_watcher& deaths;
@@ -40,6 +37,7 @@ struct onlooker : waiter {
   }
   static constexpr wait_type how{.take = &take, .expire = nullptr};
 };
+
 }  // namespace
 
 void look_at_deaths_put_aside(self& me, death_watcher& deaths) {
@@ -48,6 +46,7 @@ void look_at_deaths_put_aside(self& me, death_watcher& deaths) {
 }
 
 namespace {
+
 /// For a child whose start took too long: it is killed, and abandoned when it is stuck even then.
 task<void> end_late_start(self& me, pid who, std::optional<std::chrono::nanoseconds> abandon_after,
                           death_watcher& deaths) {
@@ -58,11 +57,9 @@ task<void> end_late_start(self& me, pid who, std::optional<std::chrono::nanoseco
     me.host().abandon(who);
   }
 }
-}  // namespace
 
 // The rare ways are functions of their own, so that the frame of the usual one is small.
 
-namespace {
 task<start_result> start_by_function(self& me, const recipe& how) {
   start_result started = co_await run_start_function(me, how);
   if (const pid* who = std::get_if<pid>(&started); who != nullptr && !*who)
@@ -85,6 +82,7 @@ task<start_result> start_by_spawn(self& me, start_order order, death_watcher& de
   if (out.what == start_outcome::kind::ignored) co_return start_result{ignored{}};
   co_return start_result{out.to_error(who)};
 }
+
 }  // namespace
 
 task<start_result> start_process(self& me, start_order order, death_watcher& deaths,
