@@ -31,8 +31,9 @@ class controller {
 
   /// Masters end after their last word, which has come before this. One that has not said it was killed.
   void handle(const exited& x) {
+    if (!x.signalled) return;
     const auto found = std::ranges::find(apps_, x.from, &one::master);
-    if (found == apps_.end()) {
+    if (found == apps_.end() || !x.linked) {
       if (!x.linked && x.reason.what() != exit_reason::kind::normal)
         stop({.what = outcome::stopped}, "it was told to exit");
       return;

@@ -116,7 +116,7 @@ class master {
         continue;
       }
       auto& x = std::get<exited>(m);
-      if (x.from == me_.parent()) {  // the controller was killed: nobody will ask for a stop any more
+      if (x.from == me_.parent() && x.signalled) {  // the controller was killed: nobody will ask for a stop any more
         me_.kill(top_);
         co_await me_.exit(std::move(x.reason));
       }
@@ -132,7 +132,7 @@ class master {
     for (;;) {
       const exited x = co_await me_.receive<exited>();
       if (x.from == top_ && x.linked) co_return;
-      if (x.from != me_.parent()) continue;
+      if (x.from != me_.parent() || !x.signalled) continue;
       me_.kill(top_);
       co_await me_.exit(x.reason);
     }

@@ -20,11 +20,11 @@ void job_base::must_be_mine() const {
 void job_base::cut_link() {
   if (!std::exchange(linked, false)) return;
   turn* t = turn_here();
-  if (t == nullptr) return;
+  if (t == nullptr || t->k->pid_of(*t->p) != caller) return;  // it ends, or was ended in somebody else's turn
+  // A link whose word is still on the way is made known first: what is not known can not be cut, and would come later.
+  if (links_itself) t->k->adopt(*t->p, caller, who, true, {});
   const kernel_section mine{*t->p, caller.serial()};
   if (!mine) return;  // the owner is ending, and tells its links so
-  // A link whose word is still on the way is made known first: what is not known can not be cut, and would come later.
-  if (links_itself) t->k->adopt(*t->p, who, true, {});
   t->k->unlink(*t->p, who);
   // What an owner that traps exits was told of it already, it hears from the result.
   if (t->p->process->type != &coroutine::type_of) return;

@@ -476,7 +476,7 @@ void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope*
   {
     const ending_process before = std::exchange(ending, {me, &why});
     if (to_destroy != nullptr) {
-      // In the middle of another's code, which calls the kernel, the guard is set already.
+      // In the turn of another, who ends it, that one's guard is set already.
       const bool in_its_turn = current_turn != nullptr && current_turn->p == &p;
       const last_code code{in_its_turn ? &current_turn->guard : nullptr};
       to_destroy->type->destroy(*to_destroy, *this);

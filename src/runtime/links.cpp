@@ -116,6 +116,13 @@ bool is_linked(const kernel& k, const slot& p, pid other) {
 
 }  // namespace
 
+bool kernel::will_tell(const slot& me, pid child) const noexcept {
+  if (!alive(child) || !is_parent(table_[child.index()], pid_of(me))) return false;
+  // An unlink of our own is on its way: should the child end before it arrives, its exit is dropped.
+  const link_state* known = find_link(me, child);
+  return known == nullptr || known->unlinking == 0;
+}
+
 /// Removes the link of `p` to `other`, or what an unlink has left of it; gives what it was.
 std::optional<link_state> kernel::remove_link(slot& p, pid other) {
   if (is_linked_parent(*this, p, other)) {
@@ -203,10 +210,14 @@ void kernel::drop_watch(pid watcher, pid target, monitor_ref ref) {
   send_small<signal::demonitor>(target, monitor_signal{watcher, ref});
 }
 
-void kernel::adopt(slot& me, pid child, bool linked, monitor_ref watched_as) {
-  side_block& side = side_of(me);
-  if (linked) side.links.insert(child, {});
-  if (watched_as) side.monitors.insert(watched_as.value(), child);
+void kernel::adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watched_as) {
+  if (const kernel_section in_code_of_its_own{me, mine.serial()}) {
+    side_block& side = side_of(me);
+    if (linked) side.links.insert(child, {});
+    if (watched_as) side.monitors.insert(watched_as.value(), child);
+  } else if (linked) {  // spawned by what has ended: the link tells so
+    send_exit(child, {mine, exit_reason::noproc(), true});
+  }
 }
 
 bool kernel::take_down(slot& p, envelope& e) {
@@ -267,8 +278,13 @@ bool kernel::end_idle(slot& me, pid child, const exit_reason& why) {
   const exited x{pid_of(me), why, false};
   if (p.serial() != child.serial() || p.process == nullptr || !is_linked_parent(*this, p, x.from)) return false;
   if (fate_of(p, x, false) != fate::dies) return false;
-  p.set(slot::parent_linked | slot::born_linked, false);
-  (void)remove_link(me, child);
+  {
+    // Not for longer: whoever is stuck in a destructor of its child can be abandoned.
+    const kernel_section mine{me, x.from.serial()};
+    if (!mine) return false;
+    p.set(slot::parent_linked | slot::born_linked, false);
+    (void)remove_link(me, child);
+  }
   finish(p, as_own_reason(x), p.process, nullptr);
   free_slot(child.index());
   return true;

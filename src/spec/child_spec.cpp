@@ -99,6 +99,12 @@ result<void> check(const child_spec& spec, auto_shutdown when) {
     return refuse(spec, errc::invalid, "shutdown is negative: " + to_string(*spec.shutdown));
   if (spec.start_within.count() <= 0)
     return refuse(spec, errc::invalid, "start_within is " + to_string(spec.start_within) + "; it must be more than 0");
+  if (spec.start.how().how == detail::recipe::kind::function) {
+    if (spec.start_within != forever)
+      return refuse(spec, errc::bad_combination, "start_within and a start function: the function has its own limits");
+    if (!spec.name.empty())
+      return refuse(spec, errc::bad_combination, "name and a start function: the function gives names itself");
+  }
   if (spec.backoff && spec.restart == restart::temporary)
     return refuse(spec, errc::bad_combination, "backoff and restart::temporary: it is never restarted");
   if (spec.backoff)

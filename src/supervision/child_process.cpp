@@ -74,7 +74,7 @@ task<start_result> start_by_spawn(self& me, start_order order, death_watcher& de
   const result<pid> spawned = spawn_by(me, order, number);
   if (!spawned) co_return start_result{spawned.error()};
   const pid who = *spawned;
-  adopt_started(me, who, {});
+  me.host().adopt(me.process(), me.id(), who, true, {});
   if (!waits) co_return start_result{who};
   start_outcome out = co_await starting(who, number, order.within, {}, &deaths);
   if (out.what == start_outcome::kind::ready) co_return start_result{who};
@@ -146,13 +146,12 @@ class stopping : waiter {
 }  // namespace
 
 monitor_ref watch_leaving(self& me, pid who) {
-  return me.host().will_tell(who, me.id()) ? monitor_ref{} : me.monitor(who);
+  return me.host().will_tell(me.process(), who) ? monitor_ref{} : me.monitor(who);
 }
 
 std::optional<stopped_process> stop_at_once(self& me, pid who, shutdown how) {
-  const kernel_section mine{me.process(), me.id().serial()};
   const bool brutal = how.is_brutal();
-  if (!mine || !me.host().end_idle(me.process(), who, brutal ? exit_reason::kill() : exit_reason::shutdown()))
+  if (!me.host().end_idle(me.process(), who, brutal ? exit_reason::kill() : exit_reason::shutdown()))
     return std::nullopt;
   return stopped_process{.reason = brutal ? exit_reason::killed() : exit_reason::shutdown()};
 }

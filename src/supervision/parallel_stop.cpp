@@ -33,12 +33,6 @@ class collecting : waiter {
       mine.ended_ = end{taken.from, std::move(taken.reason)};
       return true;
     }
-    if (e.type == &plain<child_ended>) {
-      if (!mine.known_(static_cast<letter<child_ended>&>(e).body.who)) return false;
-      child_ended taken = take_body<child_ended>(e);
-      mine.ended_ = end{taken.who, std::move(taken.reason)};
-      return true;
-    }
     if (e.type != &plain<down> || !mine.known_(static_cast<letter<down>&>(e).body.who)) return false;
     down taken = take_body<down>(e);
     mine.ended_ = end{taken.who, std::move(taken.reason)};
@@ -53,7 +47,8 @@ class collecting : waiter {
 }  // namespace
 
 void parallel_stop::add(pid who, shutdown how) {
-  leaving l{.watched = watch_leaving(me_, who)};
+  // Always: `child_ended`, which a stop of one relies on, would be lost while this process lets others run.
+  leaving l{.watched = me_.monitor(who)};
   if (how.is_brutal()) {
     l.at = stage::killed;
     me_.kill(who);
@@ -103,7 +98,7 @@ task<std::optional<parallel_stop::gone>> parallel_stop::next() {
     }
     const leaving l = *leaving_.find(ended->who);
     leaving_.erase(ended->who);
-    if (l.watched) me_.demonitor(l.watched);
+    me_.demonitor(l.watched);
     co_return gone{ended->who, {.reason = std::move(ended->reason), .abandoned = l.abandoned}};
   }
   co_return std::nullopt;

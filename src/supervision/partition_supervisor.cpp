@@ -94,7 +94,8 @@ task<result<std::size_t>> resize(ref<supervisor> sup, partitions where, std::siz
   }
   for (std::size_t i = before; i < count; ++i) {
     const result<pid> started = co_await restart_child(sup, std::to_string(i));
-    if (!started) co_return std::unexpected{started.error()};
+    // A restart of all has brought up those that were not in use, too.
+    if (!started && started.error().code() != errc::running) co_return std::unexpected{started.error()};
     table.in_use.store(i + 1, std::memory_order_release);
   }
   co_return before;

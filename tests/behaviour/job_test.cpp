@@ -446,5 +446,28 @@ task<> starts_many(self& me) {
 }
 TEST(job, thousands_on_threads_all_give_their_results) { EXPECT_EQ(on_threads(starts_many), exit_reason::normal()); }
 
+/// Can be moved as often as is left.
+struct fragile {
+  explicit fragile(int* moves) : left{moves} {}
+  fragile(fragile&& o) : left{o.left} {  // NOLINT(performance-noexcept-move-constructor,bugprone-exception-escape)
+    if ((*left)-- <= 0) throw std::runtime_error{"broken"};
+  }
+  fragile& operator=(fragile&&) = delete;
+  fragile(const fragile&) = delete;
+  fragile& operator=(const fragile&) = delete;
+  ~fragile() = default;
+  int* left;
+};
+fragile makes_a_fragile_thing(int* moves) { return fragile{moves}; }
+task<> awaits_what_breaks(self& me) {
+  int moves = 0;
+  auto j = async_nolink(me, makes_a_fragile_thing, &moves);
+  const auto got = co_await j.await(1h);
+  EXPECT_EQ(got ? errc::invalid : got.error().code(), errc::exited);
+}
+TEST(job, whose_result_fails_to_be_handed_over_has_failed) {
+  EXPECT_EQ(in_the_world(awaits_what_breaks), exit_reason::normal());
+}
+
 }  // namespace
 }  // namespace coppice

@@ -219,5 +219,32 @@ TEST(yield_many, kills_or_ignores_the_rest_when_told_to) {
   EXPECT_EQ(in_the_world(yields_and_ends_the_rest, unfinished::ignore), exit_reason::normal());
 }
 
+task<> keeps_a_job(self& me, std::shared_ptr<std::optional<job<int>>> into) {
+  into->emplace(async(me, after, 1h, 1));
+  co_await me.receive<noise>();
+}
+task<> awaits_a_job_of_another(self& me) {
+  const auto other = std::make_shared<std::optional<job<int>>>();
+  const pid owner = me.spawn(keeps_a_job, other);
+  co_await me.sleep(1ms);
+  auto first = async(me, after, 10ms, 1);
+  auto second = async(me, after, 50ms, 2);
+  const std::vector<job<int>> mixed{first, **other};
+  bool refused = false;
+  try {
+    const auto all = co_await await_many(mixed);
+  } catch (const std::logic_error&) {
+    refused = true;
+  }
+  EXPECT_TRUE(refused);
+  const std::vector<job<int>> mine{first, second};
+  const result<std::vector<int>> both = co_await await_many(mine);
+  EXPECT_EQ(both, (std::vector<int>{1, 2}));
+  me.send(owner, noise{});
+}
+TEST(await_many, that_is_refused_leaves_nothing_for_the_next) {
+  EXPECT_EQ(in_the_world(awaits_a_job_of_another), exit_reason::normal());
+}
+
 }  // namespace
 }  // namespace coppice

@@ -516,5 +516,16 @@ task<> many_fight(self& me) {
 }
 TEST(registry, a_unique_key_is_unique_on_threads) { EXPECT_EQ(on_threads(many_fight), exit_reason::normal()); }
 
+TEST(registry, is_not_stopped_by_a_message_that_looks_like_an_exit) {
+  sim::world w{7};
+  runtime& rt = w.add_node().rt();
+  const names all = names::start(rt);
+  ASSERT_TRUE(w.settle());
+  const pid keeper = all.kept_by();
+  rt.send(keeper, exited{.from = keeper, .reason = exit_reason::error("forged")});
+  ASSERT_TRUE(w.settle());
+  EXPECT_TRUE(rt.alive(keeper));
+}
+
 }  // namespace
 }  // namespace coppice

@@ -243,4 +243,28 @@ TEST(dynamic, many_temporary_children_cost_no_more_each) {
   EXPECT_EQ(*f.ask(count_children(f.pool)), child_counts{});
 }
 
+struct leave {};
+/// Unlinks itself, and does not tell anybody of its end by a link.
+struct unlinked {
+  using protocol = coppice::protocol<leave>;
+  static void init(self& me) { me.unlink(me.parent()); }
+  static task<void> handle(leave, self& me) {
+    me.stop();
+    co_return;
+  }
+};
+
+TEST(dynamic, a_stop_that_has_many_ends_to_look_at_misses_none) {
+  dynamic_family f;
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(f.add(std::to_string(i), {.restart = restart::temporary}));
+  ASSERT_TRUE(f.ask(start_child(f.pool, coppice::child<unlinked>().with({.restart = restart::temporary}))));
+  f.book.starts["slow"] = {"hang"};
+  const auto slow = f.begin(start_child(f.pool, f.child("slow", {.start_within = 1s})));
+  f.settle();
+  f.stop();  // waits for the start, and behind it come the ends of all the others
+  for (int i = 0; i < 200; ++i) f.rt().kill(f.who(std::to_string(i)));
+  f.pass(1min);
+  EXPECT_EQ(f.ended(), exit_reason::shutdown());
+}
+
 }  // namespace

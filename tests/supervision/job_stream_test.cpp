@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "office.hpp"
 
@@ -206,6 +208,74 @@ TEST(job_stream, whose_consumer_is_killed_while_jobs_are_started_leaves_none) {
     EXPECT_FALSE(o.rt().alive(p));
     EXPECT_EQ(o.count(), 0U) << "seed " << seed;
   }
+}
+
+/// Keeps the supervisor from answering before the job that it has started is done.
+struct patient_sink final : log_sink {
+  void write(const log_record& r) override {
+    if (!r.text.ends_with("' started")) return;
+    ++started;
+    while (done < started) std::this_thread::yield();
+  }
+  int started = 0;
+  std::atomic<int> done{0};
+};
+struct reports {
+  std::shared_ptr<patient_sink> to;
+  int operator()(int n) const {
+    ++to->done;
+    return n;
+  }
+};
+task<> sums_up(self& me, ref<job_supervisor> jobs, std::shared_ptr<patient_sink> sink, int* sum) {
+  const std::vector<int> numbers{1, 2, 3, 4, 5};
+  auto stream = async_stream_under(me, jobs, numbers, reports{sink}, {.max_concurrency = 1, .timeout = forever});
+  for (;;) {
+    const auto next = co_await stream.next();
+    if (!next) co_return;
+    *sum += **next;
+  }
+}
+TEST(job_stream, does_not_miss_a_job_that_is_done_before_its_start_was_answered) {
+  const auto sink = std::make_shared<patient_sink>();
+  runtime rt{{.workers = 3, .level = log_level::info, .log = sink}};
+  const auto jobs = start_job_supervisor(rt);
+  ASSERT_TRUE(jobs);
+  int sum = 0;
+  EXPECT_EQ(rt.run(sums_up, *jobs, sink, &sum), exit_reason::normal());
+  EXPECT_EQ(sum, 15);
+}
+
+/// The job is done, and its process is not gone yet.
+struct leaves_late {
+  bool used = false;
+  leaves_late() = default;
+  leaves_late(const leaves_late&) {}
+  leaves_late& operator=(const leaves_late&) = delete;
+  ~leaves_late() {
+    for (int i = 0; used && i < 1000; ++i) std::this_thread::yield();
+  }
+  int operator()(int n) {
+    used = true;
+    return n;
+  }
+};
+task<> counts_all(self& me, ref<job_supervisor> jobs, int* n) {
+  const std::vector<int> numbers{1, 2, 3, 4, 5, 6, 7, 8};
+  auto stream = async_stream_under(me, jobs, numbers, leaves_late{}, {.max_concurrency = 1, .timeout = forever});
+  for (;;) {
+    const auto next = co_await stream.next();
+    if (!next) co_return;
+    if (*next) ++*n;
+  }
+}
+TEST(job_stream, waits_for_room_that_its_own_jobs_still_take) {
+  runtime rt{{.workers = 3, .level = log_level::off}};
+  const auto jobs = start_job_supervisor(rt, {.max_children = 1});
+  ASSERT_TRUE(jobs);
+  int n = 0;
+  EXPECT_EQ(rt.run(counts_all, *jobs, &n), exit_reason::normal());
+  EXPECT_EQ(n, 8);
 }
 
 }  // namespace

@@ -357,4 +357,48 @@ TEST(job_supervisor, its_end_ends_its_jobs) {
   EXPECT_FALSE(o.rt().alive(owner));  // linked to the job, which was shut down
 }
 
+task<int> streams_in_vain(self& me, ref<job_supervisor> jobs) {
+  const std::vector<int> numbers{1, 2, 3};
+  auto stream = async_stream_under(me, jobs, numbers, for_ever, {.max_concurrency = 3, .timeout = forever});
+  const auto one = co_await stream.next();
+  co_return one ? 1 : 0;
+}
+
+TEST(job_supervisor, knows_of_the_end_of_jobs_whose_owner_it_has_stopped) {
+  office o;
+  const auto owner = std::make_shared<pid>();
+  o.rt().spawn(
+      +[](self&, ref<job_supervisor> jobs, std::shared_ptr<pid> into) -> task<> {
+        const auto started = co_await start_job(jobs, streams_in_vain, jobs);
+        *into = *started;
+      },
+      o.jobs, owner);
+  ASSERT_TRUE(o.world().settle());
+  ASSERT_EQ(o.count(), 4U);
+  o.rt().spawn(
+      +[](self&, ref<job_supervisor> jobs, pid who) -> task<> {
+        const auto stopped = co_await terminate_child(jobs, who);
+        EXPECT_TRUE(stopped);
+      },
+      o.jobs, *owner);
+  ASSERT_TRUE(o.world().settle());
+  EXPECT_EQ(o.count(), 0U);
+}
+
+TEST(job_supervisor, answers_through_a_ref_of_another_kind_what_both_know_and_nothing_else) {
+  office o;
+  const auto said = std::make_shared<std::string>();
+  o.rt().spawn(
+      +[](self&, ref<job_supervisor> jobs, std::shared_ptr<std::string> into) -> task<> {
+        const auto started = co_await start_job(jobs, for_ever, 1);
+        const ref<supervisor> wrong{jobs.id()};
+        const auto all = co_await which_children(wrong);
+        const auto one = co_await which_child(wrong, "job");
+        *into = std::to_string(all->size()) + " " + std::string{to_string(one.error().code())};
+      },
+      o.jobs, said);
+  ASSERT_TRUE(o.world().settle());
+  EXPECT_EQ(*said, "1 no_reply");
+}
+
 }  // namespace

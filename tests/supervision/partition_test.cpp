@@ -83,4 +83,26 @@ TEST(partition, calls_reach_the_child_of_the_key) {
   EXPECT_EQ(answer, 1);
 }
 
+TEST(partition, more_can_be_used_again_after_a_restart_of_all) {
+  family f;
+  partitions shards{4};
+  ASSERT_TRUE(f.start(partition_supervisor(shards, [&](std::size_t i) { return f.child(std::to_string(i)); },
+                                           {.strategy = strategy::one_for_all})));
+  const auto resize_to = [&](std::size_t n) {
+    auto done = std::make_shared<std::optional<result<std::size_t>>>();
+    f.rt().spawn(
+        +[](self&, ref<supervisor> sup, partitions where, std::size_t count,
+            std::shared_ptr<std::optional<result<std::size_t>>> into) -> task<> {
+          *into = co_await resize(sup, where, count);
+        },
+        f.tree, shards, n, done);
+    f.settle();
+    return **done;
+  };
+  EXPECT_TRUE(resize_to(2));
+  f.crash("0");
+  EXPECT_TRUE(resize_to(4));
+  EXPECT_EQ(shards.size(), 4U);
+}
+
 }  // namespace

@@ -153,4 +153,16 @@ TEST(start_function, may_give_a_child_that_is_not_linked_which_is_stopped_all_th
   EXPECT_EQ(f.state(), "s:undefined");
 }
 
+TEST(start_function, has_neither_a_limit_nor_a_name_in_its_spec) {
+  const child_spec spec = child(+[](self&) -> task<start_result> { co_return start_result{ignored{}}; });
+  EXPECT_TRUE(check(spec.with({.id = "a"})));
+  for (const child_options& how :
+       {child_options{.id = "a", .start_within = 1s}, child_options{.id = "a", .name = "n"}}) {
+    const auto refused = check(spec.with(how));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), errc::bad_combination);
+    EXPECT_EQ(refused.error().text().substr(0, 10), "child 'a':");
+  }
+}
+
 }  // namespace

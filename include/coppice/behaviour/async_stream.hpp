@@ -16,6 +16,7 @@
 #include <map>
 #include <ranges>
 
+#include <coppice/behaviour/detail/ending.hpp>
 #include <coppice/behaviour/job.hpp>
 
 namespace coppice {
@@ -87,8 +88,15 @@ class [[nodiscard]] job_stream {
         if constexpr (Starter::waits) {
           auto started = co_await starter_.template start<value>(me_, f_, element(**at_));
           settle_missed();
+          if (const pid leaving = started ? pid{} : who_takes_room(started.error())) {
+            const monitor_ref watched = me_.monitor(leaving);
+            const auto why = co_await detail::ending(watched, forever);
+            settle_missed();
+            continue;
+          }
           if (!started) co_return close(std::move(started.error()));
           begin(std::move(*started));
+          settle_missed();  // it may have been done before the supervisor said that it runs
         } else {
           begin(starter_.start(me_, f_, element(**at_)));
         }
@@ -128,6 +136,11 @@ class [[nodiscard]] job_stream {
     running_.emplace(state->position, running{state, due_after(options_.timeout)});
     ++*at_;
   }
+  /// A job that is done takes room under its supervisor until its process has ended. Nobody: that is not why.
+  [[nodiscard]] pid who_takes_room(const error& why) {
+    std::erase_if(leaving_, [this](pid who) { return !me_.alive(who); });
+    return why.code() == errc::capacity && !leaving_.empty() ? leaving_.back() : pid{};
+  }
   /// There is nowhere to start the next job: this is the last result.
   [[nodiscard]] std::optional<outcome> close(error why) {
     closed_ = true;
@@ -153,6 +166,11 @@ class [[nodiscard]] job_stream {
   }
   void settle(detail::job_base& one) {
     one.awaited_by = nullptr;  // its signal, should it be on the way, is no news
+    if constexpr (Starter::waits) {
+      if (leaving_.size() >= options_.max_concurrency)
+        std::erase_if(leaving_, [this](pid who) { return !me_.alive(who); });
+      leaving_.push_back(one.who);
+    }
     if (dying_.erase(one.position) != 0) return;
     const auto found = running_.find(one.position);
     keep(one.position, std::move(*found->second.state->take()));
@@ -210,6 +228,7 @@ class [[nodiscard]] job_stream {
   std::map<std::uint64_t, running> running_;  // by when they were started
   std::map<std::uint64_t, running> dying_;
   std::map<std::uint64_t, outcome> finished_;
+  std::vector<pid> leaving_;  // done, and perhaps not gone yet
   std::uint64_t started_ = 0;
   std::uint64_t given_ = 0;
   std::uint64_t done_ = 0;

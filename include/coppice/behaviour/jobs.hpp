@@ -43,9 +43,9 @@ template <class T>
 /// for news.
 template <class T>
 [[nodiscard]] std::size_t mark_unfinished(const job_states<T>& jobs, const void* mark) {
+  for (const auto& j : jobs) j->must_be_mine();
   std::size_t done = 0;
   for (const auto& j : jobs) {
-    j->must_be_mine();
     if (j->awaited_by == mark) {  // once more the same job, which may be done by now: its signal counts for both
       ++j->times;
       continue;

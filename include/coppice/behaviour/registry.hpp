@@ -248,10 +248,10 @@ class registry<Key, Value, Kind>::keeper {
   ~keeper() { table_->detach(me_); }
 
   void handle(const exited& x, self& me) {
-    if (!x.linked || x.from == me.parent())
-      me.stop(x.reason);
-    else
+    if (x.linked && x.from != me.parent())
       table_->forget(x.from);
+    else if (x.signalled)
+      me.stop(x.reason);
   }
   void handle(acquire m, reply_to<void> to, self& me) {
     auto& line = locks_[m.key];

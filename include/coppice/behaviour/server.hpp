@@ -18,7 +18,7 @@ task<result<ref<T>>> start_server(self& me, spawn_options options, std::chrono::
   const result<pid> spawned = spawn_object<T>(me.host(), std::move(with), std::move(args)...);
   if (!spawned) co_return std::unexpected{spawned.error()};
   const pid child = *spawned;
-  if (const kernel_section mine{me.process(), me.id().serial()}) me.host().adopt(me.process(), child, linked, watched);
+  me.host().adopt(me.process(), me.id(), child, linked, watched);
   const start_outcome out = co_await await_start(me, child, number, within, watched, nullptr);
   me.demonitor(watched, flush::yes);
   if (out.what != start_outcome::kind::ready) co_return std::unexpected{out.to_error(child)};

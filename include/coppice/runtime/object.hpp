@@ -234,12 +234,18 @@ task<void> run_cast(void* object, self& me, serving& s, envelope& e);
 template <class T, class M>
 task<void> run_call(void* object, self& me, serving& s, envelope& e);
 
+/// Its address tells one class from another.
+template <class T>
+inline constexpr char server_mark = 0;
+
 template <class T, class M>
 consteval message_type handled_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>};
   type.relocate = &relocate_body<M>;
   if constexpr (waits<T>) {
     type.run = &run_cast<T, M>;
+    type.for_server = &server_mark<T>;
+    type.untyped = &plain<M>;
   } else {
     type.deliver = &deliver_cast<T, M>;
     type.for_body = &object_type<T>;
@@ -254,6 +260,8 @@ consteval message_type handled_request_type() {
   type.relocate = &relocate_body<request_body<M>>;
   if constexpr (waits<T>) {
     type.run = &run_call<T, M>;
+    type.for_server = &server_mark<T>;
+    type.untyped = &plain_request<M>;
   } else {
     type.deliver = &deliver_call<T, M>;
     type.for_body = &object_type<T>;
@@ -404,8 +412,9 @@ template <class T>
 class ref {
  public:
   constexpr ref() noexcept = default;
-  /// When the process is an object of another type, what is sent through it ends as a dead letter; a coroutine keeps it
-  /// in its mailbox, and a call gets no answer in time.
+  /// When the process is an object of another type, what is sent through it ends as a dead letter, unless its handlers
+  /// wait and the message is one of its own as well; a coroutine keeps it in its mailbox, and a call gets no answer in
+  /// time.
   constexpr explicit ref(pid who) noexcept : pid_{who} {}
   [[nodiscard]] constexpr pid id() const noexcept { return pid_; }
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }

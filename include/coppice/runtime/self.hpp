@@ -235,10 +235,7 @@ class self {
   }
   /// The parent's half of a spawn.
   void adopt(pid child, bool linked, monitor_ref watched_as) {
-    if (const auto mine = section())
-      kernel_->adopt(*slot_, child, linked, watched_as);
-    else if (linked)  // spawned by what has ended: the link tells so
-      kernel_->send_exit(child, {id(), exit_reason::noproc(), true});
+    kernel_->adopt(*slot_, id(), child, linked, watched_as);
   }
 
   detail::kernel* kernel_;

@@ -32,7 +32,7 @@ struct child_info {
 
 struct child_counts {
   std::size_t specs = 0;
-  std::size_t active = 0;  ///< whose process is alive
+  std::size_t active = 0;  ///< that run, as far as the supervisor has heard
   std::size_t supervisors = 0;
   std::size_t workers = 0;
   friend bool operator==(const child_counts&, const child_counts&) = default;

@@ -114,8 +114,8 @@ task<result<std::shared_ptr<job_state<T>>>> start_supervised(self& me, ref<job_s
       child(&run_supervised_job<T, F, Args...>, start, state, std::move(f), std::move(args)...).with(job_options);
   awaited_start here{start, state};
   const result<pid> started = co_await start_child(jobs, std::move(spec));
-  here.over();
   if (!started) co_return std::unexpected{started.error()};
+  here.over();
   state->who = *started;
   co_return state;
 }

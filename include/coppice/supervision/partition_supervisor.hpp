@@ -29,9 +29,10 @@ class partitions {
 
   /// How many are in use now.
   [[nodiscard]] std::size_t size() const noexcept;
-  /// Who has that partition now; nobody before its first start. Throws `std::out_of_range` when there are none in use.
+  /// Who has that partition now; nobody before its first start. Throws `std::out_of_range` when it is not in use.
   [[nodiscard]] pid at(std::size_t partition) const;
-  /// Whole numbers go round robin, by their absolute value; everything else goes by `std::hash`.
+  /// Whole numbers go round robin, by their absolute value; everything else goes by `std::hash`. Throws
+  /// `std::out_of_range` when there are none in use.
   template <class Key>
   [[nodiscard]] pid of(const Key& key) const {
     if constexpr (std::integral<Key>)

@@ -154,9 +154,9 @@ template <class S>
 [[nodiscard]] detail::calling<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id);
 /// The last 50 ends of a child, oldest first. Error: `not_found`.
 [[nodiscard]] detail::calling<calls::exit_history> exit_history(ref<supervisor> sup, std::string id);
-/// Another spec for a running supervisor. Children of the same id stay as they are and are started by the new spec from
-/// their next start on; new ones are added and not started; those that are missing stay. Errors: those of `check`: then
-/// nothing has changed.
+/// Another spec for a running supervisor. What runs stays: children of the same id are started by the new spec from
+/// their next start on, while its restart type, its way to stop them and their significance count at once; new ones are
+/// added and not started; those that are missing stay. Errors: those of `check`: then nothing has changed.
 [[nodiscard]] detail::calling<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec);
 
 }  // namespace coppice

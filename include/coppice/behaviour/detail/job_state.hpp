@@ -66,7 +66,13 @@ struct job_state final : job_base {
   template <class... V>
   void succeed(kernel& k, V&&... value) {
     if (!claim()) return;  // given up meanwhile
-    outcome.emplace(std::in_place, std::forward<V>(value)...);
+    try {
+      outcome.emplace(std::in_place, std::forward<V>(value)...);
+    } catch (...) {
+      fail_with(reason_of_failure(*turn_here()));
+      finish(k);
+      throw;
+    }
     finish(k);
   }
   /// The result, once; nothing when there is none yet.

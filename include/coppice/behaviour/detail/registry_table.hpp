@@ -3,7 +3,8 @@
 ///
 /// Whoever looks something up does so in its own thread, under the lock of one of several parts of the table and for
 /// the few instructions that it takes to find and copy an entry. To ask the keeper instead would cost two messages, and
-/// all would wait for one process. No code of users runs under a lock, and no two locks are held at a time.
+/// all would wait for one process. Under a lock, keys and values are hashed, compared, copied and destroyed, and no
+/// other code of users runs; no two locks are held at a time.
 #include <algorithm>
 #include <array>
 #include <mutex>

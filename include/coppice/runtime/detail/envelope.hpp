@@ -77,6 +77,10 @@ struct message_type {
   envelope* (*relocate)(envelope&) = nullptr;
   /// Hands the payload to an object whose handlers wait; see serving.hpp.
   task<void> (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
+  /// The only class of object that `run` can be called with, by its mark; null: none.
+  const char* for_server = nullptr;
+  /// The type that the same message has when it does not carry its handler; null: this one.
+  const message_type* untyped = nullptr;
 };
 
 struct envelope {

@@ -101,10 +101,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool is_order(const slot& p, const exited& x) const noexcept {
     return x.signalled && is_parent(p, x.from);
   }
-  /// From now on `parent`, who asks, will hear of the end of `child`: by its exit, or as `child_ended`.
-  [[nodiscard]] bool will_tell(pid child, pid parent) const noexcept {
-    return alive(child) && is_parent(table_[child.index()], parent);
-  }
+  /// From now on `me`, who asks, will hear of the end of `child`: by its exit, or as `child_ended`.
+  [[nodiscard]] bool will_tell(const slot& me, pid child) const noexcept;
 
   // -- sending: takes the envelope
   void send(pid to, signal s, envelope* e) {
@@ -149,7 +147,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// A ref for a monitor that is set together with the spawn of the monitored process.
   [[nodiscard]] monitor_ref monitor_unborn(slot& me);
   /// After the spawn of a linked or monitored child: the parent's half.
-  void adopt(slot& me, pid child, bool linked, monitor_ref watched_as);
+  void adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watched_as);
   bool demonitor(slot& me, monitor_ref ref);
   void set_label(slot& me, std::string label);
   /// With its first letter, the process is born in the same step: nobody can find its name and nobody behind it.

@@ -156,31 +156,33 @@ task<void> run_call(void* object, self& me, serving& s, envelope& e) {
 using runner = task<void> (*)(void*, self&, serving&, envelope&);
 
 template <class T, class M>
-void find_untyped(const envelope& e, runner& found) {
+void find_untyped(const message_type& type, runner& found) {
   if constexpr (calls_to<T, M> || defers_to<T, M>) {
-    if (e.type == &plain_request<M>) found = &run_call<T, M>;
+    if (&type == &plain_request<M>) found = &run_call<T, M>;
   }
   if constexpr (casts_to<T, M>) {
-    if (e.type == &plain<M>) found = &run_cast<T, M>;
+    if (&type == &plain<M>) found = &run_cast<T, M>;
   }
 }
 template <class T, class... Ms>
-void find_in_protocol(const envelope& e, runner& found, protocol<Ms...>*) {
+void find_in_protocol(const message_type& type, runner& found, protocol<Ms...>*) {
   static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
                 "the protocol lists a message that the class does not handle");
-  (find_untyped<T, Ms>(e, found), ...);
+  (find_untyped<T, Ms>(type, found), ...);
 }
 /// Null: the class has no handler for it.
 template <class T>
 [[nodiscard]] runner find_runner(const envelope& e) {
-  runner found = e.type->run;
+  if (e.type->for_server == &server_mark<T>) return e.type->run;
+  // Sent through a `ref` of another class, which may have a message in common with this one: a base, say.
+  const message_type& type = e.type->untyped != nullptr ? *e.type->untyped : *e.type;
+  runner found = nullptr;
+  find_untyped<T, exited>(type, found);
   if (found != nullptr) return found;
-  find_untyped<T, exited>(e, found);
-  if (found != nullptr) return found;
-  find_untyped<T, down>(e, found);
-  find_untyped<T, timeout>(e, found);
+  find_untyped<T, down>(type, found);
+  find_untyped<T, timeout>(type, found);
   if constexpr (requires { typename T::protocol; })
-    find_in_protocol<T>(e, found, static_cast<typename T::protocol*>(nullptr));
+    find_in_protocol<T>(type, found, static_cast<typename T::protocol*>(nullptr));
   return found;
 }
 

@@ -55,9 +55,4 @@ class [[nodiscard]] starting : waiter {
 /// A number for a process that this one starts.
 [[nodiscard]] inline std::uint64_t new_start_number(self& me) { return static_cast<coroutine&>(me).new_number(); }
 
-/// The starter's half of the link, and of the monitor.
-inline void adopt_started(self& me, pid child, monitor_ref watched_as) {
-  if (const kernel_section mine{me.process(), me.id().serial()}) me.host().adopt(me.process(), child, true, watched_as);
-}
-
 }  // namespace coppice::detail

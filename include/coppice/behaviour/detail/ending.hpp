@@ -1,0 +1,30 @@
+#pragma once
+#include <coppice/runtime/runtime.hpp>
+
+namespace coppice::detail {
+
+/// Waits for the `down` of one monitor; nothing when the time is over first.
+class [[nodiscard]] ending : waiter {
+ public:
+  ending(monitor_ref ref, std::chrono::nanoseconds timeout) noexcept : waiter{&how}, ref_{ref}, timeout_{timeout} {}
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    process_of(h.promise()).wait(h, *this, timeout_);
+  }
+  std::optional<exit_reason> await_resume() { return std::move(why_); }
+
+ private:
+  static bool take_down(waiter& w, coroutine&, envelope& e) {
+    auto& mine = static_cast<ending&>(w);
+    if (e.type != &plain<down> || static_cast<letter<down>&>(e).body.ref != mine.ref_) return false;
+    mine.why_ = take_body<down>(e).reason;
+    return true;
+  }
+  static constexpr wait_type how{.take = &take_down, .expire = [](waiter&) {}};
+  monitor_ref ref_;
+  std::chrono::nanoseconds timeout_;
+  std::optional<exit_reason> why_;
+};
+
+}  // namespace coppice::detail
