@@ -24,7 +24,6 @@ struct disk {
   static coppice::child_spec child_spec(const std::string& device) {
     coppice::child_spec spec = coppice::child(start, device);
     spec.id = "disk " + device;
-    spec.name = device;
     spec.backoff = coppice::backoff{.first = 1s, .cap = 1min};
     return spec;
   }
