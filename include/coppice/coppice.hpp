@@ -11,6 +11,7 @@
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/explore.hpp>
 #include <coppice/supervision/dynamic_supervisor.hpp>
+#include <coppice/supervision/job_supervisor.hpp>
 #include <coppice/supervision/partition_supervisor.hpp>
 #include <coppice/supervision/supervisor.hpp>
 #include <coppice/supervision/tree.hpp>

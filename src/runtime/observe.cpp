@@ -142,6 +142,7 @@ void kernel::count_outside(std::uint64_t spawned, std::uint64_t ended) noexcept 
 }
 
 void kernel::report_stall(slot& p, std::chrono::milliseconds lasting) {
+  if (!p.is(slot::has_process)) return;  // it was abandoned, and that was reported
   const process_info who = describe(p, view::from_outside);
   log(log_level::warning, "process holds its worker; the others go on without it",
       {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}, {"ms", std::to_string(lasting.count())}});

@@ -89,7 +89,8 @@ result<void> check(const child_spec& spec, auto_shutdown when) {
   if (!spec.start) return refuse(spec, errc::invalid, "start is empty; make the spec with child<T>(...)");
   if (spec.restart > restart::temporary) return refuse(spec, errc::invalid, "restart is none of the restart types");
   if (spec.significant && when == auto_shutdown::never)
-    return refuse(spec, errc::bad_combination, "significant needs a supervisor whose auto_shutdown is not never");
+    return refuse(spec, errc::bad_combination,
+                  "significant needs a supervisor with auto_shutdown any_significant or all_significant");
   if (spec.significant && spec.restart == restart::permanent)
     return refuse(
         spec, errc::bad_combination,

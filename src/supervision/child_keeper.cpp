@@ -180,8 +180,9 @@ bool child_keeper::may_restart(self& me, supervised& c, time_point now) {
     ++c.restarts;
     return true;
   }
-  const std::string because =
-      "more than " + std::to_string(limit_.restarts) + " restarts within " + to_string(limit_.within);
+  const std::string because = "more than " + std::to_string(limit_.restarts) +
+                              (limit_.restarts == 1 ? " restart within " : " restarts within ") +
+                              to_string(limit_.within);
   c.state = child_state::undefined;
   amend_record(c, {exit_action::gave_up, because});
   const std::string text = "the supervisor gives up: " + because + "; the last was for child '" + c.id + "'";

@@ -264,10 +264,9 @@ TEST(real_program, ends_with_4_when_it_does_not_stop_in_time) {
 
 TEST(real_program, ends_with_1_when_its_supervisor_gives_up) {
   running p{gives_up};
-  EXPECT_EQ(
-      p.errors(),
-      "coppice: application \"demo\" ended: the supervisor gives up: more than 1 restarts within 5s; the last was "
-      "for child 'crashes': error: std::runtime_error: out of luck\n");
+  EXPECT_EQ(p.errors(),
+            "coppice: application \"demo\" ended: the supervisor gives up: more than 1 restart within 5s; the last was "
+            "for child 'crashes': error: std::runtime_error: out of luck\n");
   EXPECT_EQ(p.wait(), 1);
 }
 

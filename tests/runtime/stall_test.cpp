@@ -98,6 +98,22 @@ TEST(stall, is_logged_with_pid_name_and_label) {
   EXPECT_EQ(seen.fields.at("label"), "hangs in a test");
 }
 
+TEST(stall, of_a_process_that_was_abandoned_is_not_reported_once_more) {
+  trap_door door;
+  std::latch back{1};
+  const auto log = std::make_shared<recorder>();
+  {
+    runtime rt{{.workers = 2, .stall_after = 50ms, .log = log}};
+    const pid stuck = rt.spawn(gets_stuck, &door, &back);
+    rt.send(stuck, go{});
+    door.wait_until_inside();
+    while (!rt.abandon(stuck)) std::this_thread::yield();
+    while (rt.counters().stalls == 0) std::this_thread::yield();  // its worker is replaced, all the same
+    door.open();
+  }
+  EXPECT_FALSE(log->has("holds its worker"));
+}
+
 task<> keeps_calling_the_runtime(self& me, std::atomic<bool>* enough) {
   while (!*enough) {
     me.label("round and round");

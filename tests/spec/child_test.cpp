@@ -169,6 +169,9 @@ TEST(child, templates_put_their_arguments_first_and_settings_on_top) {
   EXPECT_EQ(spec.restart, restart::temporary);
   EXPECT_EQ(spec.shutdown, shutdown{1s});
   EXPECT_EQ(child_template<plain_server>()().id, "plain_server");
+  const auto twice = child_template<plain_server>().with({.restart = restart::temporary}).with({.id = "a"});
+  EXPECT_EQ(twice().id, "a");
+  EXPECT_EQ(twice().restart, restart::temporary) << "what was said before is kept";
 }
 
 TEST(child, templates_keep_their_own_copies_of_texts) {

@@ -164,9 +164,14 @@ class child_template_of {
  public:
   explicit child_template_of(Common... common) : common_(std::move(common)...) {}
   [[nodiscard]] child_template_of with(const child_options& changes) && {
-    changes_ = changes;
-    id_ = changes.id;
-    name_ = changes.name;
+    if (!changes.id.empty()) id_ = changes.id;
+    if (!changes.name.empty()) name_ = changes.name;
+    if (changes.restart) changes_.restart = changes.restart;
+    if (changes.shutdown) changes_.shutdown = changes.shutdown;
+    if (changes.type) changes_.type = changes.type;
+    if (changes.significant) changes_.significant = changes.significant;
+    if (changes.backoff) changes_.backoff = changes.backoff;
+    if (changes.start_within) changes_.start_within = changes.start_within;
     return std::move(*this);
   }
   template <class... Args>

@@ -73,7 +73,8 @@ class child_start {
 };
 
 /// Settings of a child that differ from the defaults, beside its type (`static constexpr child_options supervision`) or
-/// where it is used (`child<T>(...).with({.id = "second"})`).
+/// where it is used (`child<T>(...).with({.id = "second"})`). The texts are only referred to, until `with` copies them:
+/// build one from pieces in that call, not before it.
 struct child_options {
   std::string_view id{};
   /// The name the process is registered under.

@@ -12,7 +12,7 @@ namespace coppice {
 
 enum class child_state : std::uint8_t {
   running,
-  undefined,   ///< down, and nothing is going to start it
+  undefined,   ///< down, and not about to be started for its own sake: a restart of a group may start it
   restarting,  ///< down, and about to be started again
 };
 [[nodiscard]] std::string_view to_string(child_state state) noexcept;
@@ -24,7 +24,7 @@ struct child_info {
   child_type type = child_type::worker;
   coppice::restart restart = coppice::restart::permanent;
   bool significant = false;
-  std::uint64_t restarts = 0;                ///< by the supervisor, since the child was added
+  std::uint64_t restarts = 0;  ///< decided on for its own ends, since the child was added; not those with a group
   std::optional<exit_reason> last_reason{};  ///< of its last end; nothing: it has not ended yet
   std::chrono::nanoseconds uptime{0};        ///< of the running process
   std::chrono::nanoseconds waits{0};         ///< until it is started again, with a backoff

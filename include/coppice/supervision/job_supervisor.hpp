@@ -177,7 +177,8 @@ template <class F, class... Args>
                                                                             std::move(args)...);
 }
 
-/// As `async_stream`. When the supervisor takes no more jobs, that error is the last result of the stream.
+/// As `async_stream`. When the supervisor takes no more jobs, that error is the last result of the stream: the jobs
+/// that still run are killed. Give it a `max_concurrency` that the supervisor has room for.
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F, detail::started_under> async_stream_under(self& me, ref<job_supervisor> jobs,
