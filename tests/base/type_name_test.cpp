@@ -22,6 +22,9 @@ TEST(type_name, is_the_qualified_name_as_the_source_has_it) {
   EXPECT_EQ(type_name<unsigned char>(), "unsigned char");
 }
 
+struct hidden {};
+TEST(type_name, does_not_begin_with_an_unnamed_namespace) { EXPECT_EQ(type_name<hidden>(), "hidden"); }
+
 TEST(type_name, includes_template_arguments) { EXPECT_EQ(type_name<app::box<int>>(), "app::box<int>"); }
 
 TEST(type_name, tells_different_types_apart) {

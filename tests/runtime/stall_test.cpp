@@ -103,7 +103,7 @@ TEST(stall, of_a_process_that_was_abandoned_is_not_reported_once_more) {
   std::latch back{1};
   const auto log = std::make_shared<recorder>();
   {
-    runtime rt{{.workers = 2, .stall_after = 50ms, .log = log}};
+    runtime rt{{.workers = 2, .stall_after = 1s, .log = log}};
     const pid stuck = rt.spawn(gets_stuck, &door, &back);
     rt.send(stuck, go{});
     door.wait_until_inside();

@@ -2,6 +2,7 @@
 /// The C++ name of a type, at compile time and without RTTI, for logs and reports.
 ///
 /// Such a name is for people: it never goes to disk or over the wire.
+#include <initializer_list>
 #include <string_view>
 
 namespace coppice {
@@ -16,11 +17,15 @@ inline constexpr std::size_t name_prefix = pretty_function<int>().find("int");
 inline constexpr std::size_t name_suffix = pretty_function<int>().size() - name_prefix - 3;
 }  // namespace detail
 
-/// For example `"app::counter::bump"`.
+/// For example `"app::counter::bump"`. An unnamed namespace that it begins with is left out: each compiler calls it
+/// something else.
 template <class T>
 constexpr std::string_view type_name() noexcept {
   constexpr std::string_view whole = detail::pretty_function<T>();
-  return whole.substr(detail::name_prefix, whole.size() - detail::name_prefix - detail::name_suffix);
+  std::string_view name = whole.substr(detail::name_prefix, whole.size() - detail::name_prefix - detail::name_suffix);
+  for (const std::string_view unnamed : {"{anonymous}::", "(anonymous namespace)::"})
+    if (name.starts_with(unnamed)) name.remove_prefix(unnamed.size());
+  return name;
 }
 
 }  // namespace coppice
