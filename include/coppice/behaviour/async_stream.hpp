@@ -95,7 +95,7 @@ class [[nodiscard]] job_stream {
             continue;
           }
           if (!started) co_return close(std::move(started.error()));
-          begin(std::move(*started));
+          begin(*started);
           settle_missed();  // it may have been done before the supervisor said that it runs
         } else {
           begin(starter_.start(me_, f_, element(**at_)));
@@ -130,7 +130,7 @@ class [[nodiscard]] job_stream {
   [[nodiscard]] bool has_room() const {
     return running_.size() + dying_.size() < options_.max_concurrency && finished_.size() < options_.buffer;
   }
-  void begin(std::shared_ptr<detail::job_state<value>> state) {
+  void begin(const std::shared_ptr<detail::job_state<value>>& state) {
     state->position = started_++;
     state->awaited_by = this;
     running_.emplace(state->position, running{state, due_after(options_.timeout)});
