@@ -132,7 +132,7 @@ task<result<job<T>>> start_job_under(self& me, ref<job_supervisor> jobs, bond ho
 struct started_under {
   static constexpr bool waits = true;
   ref<job_supervisor> jobs;
-  bond how;
+  bond how = bond::link;
   template <class T, class F, class Element>
   [[nodiscard]] task<result<std::shared_ptr<job_state<T>>>> start(self& me, const F& f, Element&& element) const {
     return start_supervised<T, F, std::decay_t<Element>>(me, jobs, how, F(f), std::forward<Element>(element));
