@@ -137,13 +137,14 @@ int applications::run(run_options how) const {
   return out.exit_code();
 }
 
-// ---- one
-
-result<void> application::check() const { return applications{*this}.check(); }
 int applications::run() const {
   const run_options plain;  // named: g++ 12 takes a temporary of it for uninitialized when it optimises
   return run(plain);
 }
+
+// ---- one
+
+result<void> application::check() const { return applications{*this}.check(); }
 int application::run() const { return applications{*this}.run(); }
 int application::run(run_options how) const { return applications{*this}.run(std::move(how)); }
 program application::start(runtime& rt, run_options how) const { return applications{*this}.start(rt, std::move(how)); }

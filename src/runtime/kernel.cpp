@@ -162,6 +162,12 @@ bool kernel::alive(pid who) const noexcept {
   return table_[who.index()].serial() == who.serial() && who.index() < slots_used_.load(std::memory_order_relaxed);
 }
 
+bool kernel::gone(pid who) const noexcept {
+  if (elsewhere(who) || alive(who)) return false;
+  const slot& p = table_[who.index()];
+  return p.is_past(who.serial()) || p.mail.tail.load(std::memory_order_acquire) == nullptr;
+}
+
 std::uint32_t kernel::take_slot() {
   if (const std::uint32_t mine = slot_from_here(*this)) return mine;
   {
@@ -266,47 +272,6 @@ void kernel::terminate(body& b, turn& t) {
   if (!t.unanswered.empty() && v != verdict::ended) [[unlikely]]  // the failure was caught: they were just dropped
     for (const open_call& c : std::exchange(t.unanswered, {})) c.fail(*this, c.caller, c.call, error_of({}));
   return v;
-}
-
-void kernel::open_burst(turn& t, slot& p) {
-  if (t.out.target != nullptr) flush_burst(t);  // one at a time
-  t.out.target = &p;
-}
-
-void kernel::add_to_burst(turn& t, envelope* e) {
-  burst& b = t.out;
-  (void)b.lock.enter();
-  if (b.last != nullptr)
-    b.last->next.store(e, std::memory_order_relaxed);
-  else
-    b.first = e;
-  b.last = e;
-  if (++b.count >= burst::length) push_burst(b);
-  b.lock.leave();
-}
-
-void kernel::push_burst(burst& b) {
-  if (b.first == nullptr) return;
-  envelope* first = std::exchange(b.first, nullptr);
-  envelope* last = std::exchange(b.last, nullptr);
-  b.count = 0;
-  if (b.target->mail.push_chain(first, last)) schedule(*b.target);
-}
-
-void kernel::flush_burst(turn& t) {
-  burst& b = t.out;
-  (void)b.lock.enter();
-  push_burst(b);
-  b.target = nullptr;
-  b.in_a_row = 0;
-  b.lock.leave();
-}
-
-void kernel::flush_from_outside(turn& t) {
-  burst& b = t.out;
-  b.lock.enter_from_outside(*env_->threads());
-  push_burst(b);
-  b.lock.leave_from_outside(biased_lock::access::open);
 }
 
 bool kernel::run(slot& p, int budget, turn& t) {

@@ -105,15 +105,10 @@ task<start_result> start_process(self& me, child_spec spec) {
 namespace {
 
 /// Waits for the end of a child that was told to end.
-class stopping : waiter {
+class stopping : public timed_waiter {
  public:
   stopping(pid who, monitor_ref watched, std::chrono::nanoseconds timeout, death_watcher& deaths) noexcept
-      : waiter{&how}, who_{who}, watched_{watched}, timeout_{timeout}, deaths_{deaths} {}
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, timeout_);
-  }
+      : timed_waiter{how, timeout}, who_{who}, watched_{watched}, deaths_{deaths} {}
   /// Nothing: the time was over.
   std::optional<exit_reason> await_resume() { return std::move(why_); }
 
@@ -138,7 +133,6 @@ class stopping : waiter {
   static constexpr wait_type how{.take = &take, .expire = [](waiter&) {}};
   pid who_;
   monitor_ref watched_;
-  std::chrono::nanoseconds timeout_;
   death_watcher& deaths_;
   std::optional<exit_reason> why_;
 };

@@ -397,6 +397,26 @@ TEST(stop_within, does_not_matter_to_a_program_that_stops_in_time) {
 
 // ---- what else may end them
 
+TEST(controller, and_masters_do_not_believe_exits_that_somebody_sent) {
+  troupe t;
+  t.start({application{t.app("a")}});
+  t.book.take();
+  const pid controller = t.running->controller();
+  const pid top = t.node.rt().info(t.book.pids["a.child"])->parent;
+  const pid master = t.node.rt().info(top)->parent;
+  const exit_reason forged = exit_reason::error("forged");
+  t.node.rt().send(controller, exited{.from = t.book.pids["a.child"], .reason = forged});
+  t.node.rt().send(controller, exited{.from = master, .reason = forged, .linked = true});
+  t.node.rt().send(master, exited{.from = controller, .reason = forged, .linked = true});
+  t.node.rt().send(master, exited{.from = top, .reason = forged, .linked = true});
+  t.world.settle();
+  EXPECT_EQ(t.outcome(), "running");
+  EXPECT_EQ(t.book.take(), lines{});
+  t.running->stop();
+  t.world.settle();
+  EXPECT_EQ(t.outcome(), "stopped");
+}
+
 TEST(controller, whose_process_is_killed_leaves_nothing_behind) {
   troupe t;
   t.start({application{t.app("a")}, application{t.app("b")}});

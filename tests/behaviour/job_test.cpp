@@ -449,7 +449,8 @@ TEST(job, thousands_on_threads_all_give_their_results) { EXPECT_EQ(on_threads(st
 /// Can be moved as often as is left.
 struct fragile {
   explicit fragile(int* moves) : left{moves} {}
-  fragile(fragile&& o) : left{o.left} {  // NOLINT(performance-noexcept-move-constructor,bugprone-exception-escape)
+  fragile(fragile&& o)
+      : left{o.left} {  // NOLINT(performance-noexcept-move-constructor,bugprone-exception-escape): what it is about
     if ((*left)-- <= 0) throw std::runtime_error{"broken"};
   }
   fragile& operator=(fragile&&) = delete;

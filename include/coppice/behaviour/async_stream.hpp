@@ -138,8 +138,12 @@ class [[nodiscard]] job_stream {
   }
   /// A job that is done takes room under its supervisor until its process has ended. Nobody: that is not why.
   [[nodiscard]] pid who_takes_room(const error& why) {
-    std::erase_if(leaving_, [this](pid who) { return !me_.alive(who); });
+    forget_gone();
     return why.code() == errc::capacity && !leaving_.empty() ? leaving_.back() : pid{};
+  }
+  /// Not when they are no longer alive: then their destructors run, and their supervisor does not know yet.
+  void forget_gone() {
+    std::erase_if(leaving_, [this](pid who) { return me_.host().gone(who); });
   }
   /// There is nowhere to start the next job: this is the last result.
   [[nodiscard]] std::optional<outcome> close(error why) {
@@ -167,8 +171,7 @@ class [[nodiscard]] job_stream {
   void settle(detail::job_base& one) {
     one.awaited_by = nullptr;  // its signal, should it be on the way, is no news
     if constexpr (Starter::waits) {
-      if (leaving_.size() >= options_.max_concurrency)
-        std::erase_if(leaving_, [this](pid who) { return !me_.alive(who); });
+      if (leaving_.size() >= options_.max_concurrency) forget_gone();
       leaving_.push_back(one.who);
     }
     if (dying_.erase(one.position) != 0) return;

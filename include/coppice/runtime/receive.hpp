@@ -86,20 +86,14 @@ class [[nodiscard]] receiving_within : public receive_base<std::variant<Ms..., t
   std::chrono::nanoseconds timeout_;
 };
 
-class [[nodiscard]] sleeping : waiter {
+class [[nodiscard]] sleeping : public timed_waiter {
  public:
-  explicit sleeping(std::chrono::nanoseconds duration) noexcept : waiter{&how}, duration_{duration} {}
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, duration_);
-  }
+  explicit sleeping(std::chrono::nanoseconds duration) noexcept : timed_waiter{how, duration} {}
   void await_resume() const noexcept {}
 
  private:
   static constexpr wait_type how{.take = [](waiter&, coroutine&, envelope&) { return false; },
                                  .expire = [](waiter&) {}};
-  std::chrono::nanoseconds duration_;
 };
 
 class [[nodiscard]] yielding {

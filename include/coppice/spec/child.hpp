@@ -164,31 +164,30 @@ class child_template_of {
  public:
   explicit child_template_of(Common... common) : common_(std::move(common)...) {}
   [[nodiscard]] child_template_of with(const child_options& changes) && {
-    if (!changes.id.empty()) id_ = changes.id;
-    if (!changes.name.empty()) name_ = changes.name;
-    if (changes.restart) changes_.restart = changes.restart;
-    if (changes.shutdown) changes_.shutdown = changes.shutdown;
-    if (changes.type) changes_.type = changes.type;
-    if (changes.significant) changes_.significant = changes.significant;
-    if (changes.backoff) changes_.backoff = changes.backoff;
-    if (changes.start_within) changes_.start_within = changes.start_within;
+    changes_.push_back({changes, std::string{changes.id}, std::string{changes.name}});
     return std::move(*this);
   }
   template <class... Args>
   [[nodiscard]] child_spec operator()(Args&&... args) const {
-    child_options changes = changes_;
-    changes.id = id_;
-    changes.name = name_;
-    return std::apply([&](const Common&... common) { return child<T>(common..., std::forward<Args>(args)...); },
-                      common_)
-        .with(changes);
+    child_spec spec =
+        std::apply([&](const Common&... common) { return child<T>(common..., std::forward<Args>(args)...); }, common_);
+    for (const change& c : changes_) {
+      child_options how = c.how;
+      how.id = c.id;
+      how.name = c.name;
+      spec = std::move(spec).with(how);
+    }
+    return spec;
   }
 
  private:
+  struct change {
+    child_options how;  // whose texts may be gone by now
+    std::string id;
+    std::string name;
+  };
   std::tuple<Common...> common_;
-  child_options changes_{};
-  std::string id_{};
-  std::string name_{};
+  std::vector<change> changes_;
 };
 template <class T, class... Common>
 [[nodiscard]] child_template_of<T, std::decay_t<Common>...> child_template(Common&&... common) {

@@ -4,14 +4,9 @@
 namespace coppice::detail {
 
 /// Waits for the `down` of one monitor; nothing when the time is over first.
-class [[nodiscard]] ending : waiter {
+class [[nodiscard]] ending : public timed_waiter {
  public:
-  ending(monitor_ref ref, std::chrono::nanoseconds timeout) noexcept : waiter{&how}, ref_{ref}, timeout_{timeout} {}
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, timeout_);
-  }
+  ending(monitor_ref ref, std::chrono::nanoseconds timeout) noexcept : timed_waiter{how, timeout}, ref_{ref} {}
   std::optional<exit_reason> await_resume() { return std::move(why_); }
 
  private:
@@ -23,7 +18,6 @@ class [[nodiscard]] ending : waiter {
   }
   static constexpr wait_type how{.take = &take_down, .expire = [](waiter&) {}};
   monitor_ref ref_;
-  std::chrono::nanoseconds timeout_;
   std::optional<exit_reason> why_;
 };
 

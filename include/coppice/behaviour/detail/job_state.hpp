@@ -91,15 +91,10 @@ struct job_done {
 };
 
 /// Until one of the jobs that are `awaited_by` the mark is done, which it gives; null when the time is over first.
-class [[nodiscard]] waiting_for_done : waiter {
+class [[nodiscard]] waiting_for_done : public timed_waiter {
  public:
   waiting_for_done(const void* mark, std::chrono::nanoseconds timeout) noexcept
-      : waiter{&how}, mark_{mark}, timeout_{timeout} {}
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, timeout_);
-  }
+      : timed_waiter{how, timeout}, mark_{mark} {}
   std::shared_ptr<job_base> await_resume() noexcept { return std::move(got_); }
 
  private:
@@ -113,7 +108,6 @@ class [[nodiscard]] waiting_for_done : waiter {
   }
   static constexpr wait_type how{.take = &take_done, .expire = [](waiter&) {}};
   const void* mark_;
-  std::chrono::nanoseconds timeout_;
   std::shared_ptr<job_base> got_;
 };
 [[nodiscard]] inline waiting_for_done any_done(const void* mark, std::chrono::nanoseconds timeout) {

@@ -97,4 +97,20 @@ class coroutine final : public body, public self {
 
 inline coroutine& process_of(const promise_base& p) noexcept { return p.process(); }
 
+/// What awaitables have in common that wait for something to arrive, or for a time.
+class timed_waiter : public waiter {
+ public:
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    process_of(h.promise()).wait(h, *this, timeout_);
+  }
+
+ protected:
+  timed_waiter(const wait_type& how, std::chrono::nanoseconds timeout) noexcept : waiter{&how}, timeout_{timeout} {}
+
+ private:
+  std::chrono::nanoseconds timeout_;
+};
+
 }  // namespace coppice::detail

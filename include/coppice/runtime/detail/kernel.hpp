@@ -91,6 +91,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
     return pid::from_parts(node_, static_cast<std::uint32_t>(&p - table_), p.serial());
   }
   [[nodiscard]] bool alive(pid who) const noexcept;
+  /// It has ended and everybody was told. False may also mean that this is not known yet.
+  [[nodiscard]] bool gone(pid who) const noexcept;
   /// Whether `who` started `p`, linked to it: whatever became of the link.
   [[nodiscard]] bool is_parent(const slot& p, pid who) const noexcept {
     return p.is(slot::born_linked) && who.node() == node_ && who.index() == p.parent_index &&

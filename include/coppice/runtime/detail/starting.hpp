@@ -21,17 +21,12 @@ struct start_outcome {
 };
 
 /// `who` was spawned with `number` as its birth's `ack`, linked to this process or monitored by it.
-class [[nodiscard]] starting : waiter {
+class [[nodiscard]] starting : public timed_waiter {
  public:
   starting(pid who, std::uint64_t number, std::chrono::nanoseconds timeout, monitor_ref watched_as,
            death_watcher* deaths) noexcept
-      : waiter{&how}, who_{who}, number_{number}, timeout_{timeout}, watched_as_{watched_as}, deaths_{deaths} {}
+      : timed_waiter{how, timeout}, who_{who}, number_{number}, watched_as_{watched_as}, deaths_{deaths} {}
 
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).wait(h, *this, timeout_);
-  }
   start_outcome await_resume() { return std::move(out_); }
 
  private:
@@ -42,7 +37,6 @@ class [[nodiscard]] starting : waiter {
 
   pid who_;
   std::uint64_t number_;
-  std::chrono::nanoseconds timeout_;
   monitor_ref watched_as_;
   death_watcher* deaths_;
   start_outcome out_{};
