@@ -181,7 +181,8 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   switch (e.what()) {
     case signal::message: return me.take(t, e);
     case signal::start: return me.drain(t);
-    default: t.message = me.handling_;  // it goes on with what it received last
+    case signal::order: e.type->drop(*t.k, e, {}); return verdict::alive;  // it is no actor
+    default: t.message = me.handling_;                                     // it goes on with what it received last
   }
   switch (e.what()) {
     case signal::wait_over: return me.wait_may_be_over(t, e);

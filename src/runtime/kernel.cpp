@@ -80,6 +80,10 @@ exit_reason reason_of_failure(const turn& t) noexcept {
   }
 }
 
+exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept {
+  return reason_of(typeid(x), x.what(), t);
+}
+
 pid process_here() noexcept {
   if (ending.why != nullptr) return ending.who;
   const turn* t = turn_here();
@@ -281,8 +285,10 @@ bool kernel::run(slot& p, int budget, turn& t) {
   bool more = false;
   std::uint64_t handled = 0;
   for (;;) {
-    if (p.urgent.load(std::memory_order_relaxed) != 0 && look_ahead(p, e, t)) [[unlikely]]
-      end(p, t, e);
+    if (p.urgent.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      if (look_ahead(p, e, t)) end(p, t, e);
+      e = p.mail.head;
+    }
     const verdict v = p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
     --t.budget;
     ++handled;
@@ -352,6 +358,7 @@ verdict kernel::handle_rare(slot& p, envelope& e, turn& t) {
     case signal::link_lost: return handle_link_lost(p, e, t);
     case signal::down: return take_down(p, e) ? offer_as_message(p, e, t) : dropped(e);
     case signal::timeout: return take_timeout(p, e) ? offer_as_message(p, e, t) : dropped(e);
+    case signal::order:
     case signal::reply:
     case signal::wait_over:
     case signal::wake: return offer(p, e, t);

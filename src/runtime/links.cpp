@@ -241,11 +241,23 @@ void kernel::send_exit(pid to, exited x) {
   const auto why = x.reason.what();
   const bool may_end_it = why == exit_reason::kind::kill ? !x.linked || !p.is(slot::traps_exits)
                                                          : why != exit_reason::kind::normal && !p.is(slot::traps_exits);
+  const bool is_order = p.is(slot::takes_orders) && is_parent(p, x.from);
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
   if (p.mail.push(e)) return schedule(p);
   if (may_end_it) p.urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
+  if (is_order) p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
   if (current_turn != nullptr) ++current_turn->out.met_busy;
+}
+
+void kernel::send_order(pid to, envelope* e) {
+  flush_burst();
+  e->tag = envelope::tag_of(to.serial(), signal::order);
+  if (to.node() != node_ || to.index() >= table_size_) return send_elsewhere(to, e);
+  slot& p = table_[to.index()];
+  if (p.is_past(to.serial())) return send_elsewhere(to, e);
+  if (p.mail.push(e)) return schedule(p);
+  p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
 }
 
 namespace {
@@ -358,6 +370,37 @@ void kernel::settle_links(slot& p, envelope* from, const envelope* kill) {
   }
 }
 
+namespace {
+
+/// What an actor takes before its mail: orders, and what its parent's exit says.
+bool goes_first(kernel& k, const slot& p, const envelope& e) {
+  if (e.what() == signal::order) return true;
+  return e.what() == signal::exit && p.is(slot::takes_orders) &&
+         k.is_parent(p, static_cast<const letter<exited>&>(e).body.from);
+}
+
+}  // namespace
+
+/// Moves what goes first to the head of the queue, in its order. Their places stay where they were, empty.
+void kernel::bring_forward(slot& p, envelope* from) {
+  if (goes_first(*this, p, *from)) {  // the oldest of them: the others when it is done
+    p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
+    return;
+  }
+  envelope* before = nullptr;
+  for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+    if (e->serial() != p.serial() || !goes_first(*this, p, *e)) continue;
+    envelope* moved = e->type->relocate(*e);
+    e->become(signal::done);
+    moved->next.store(from, std::memory_order_relaxed);
+    if (before != nullptr)
+      before->next.store(moved, std::memory_order_relaxed);
+    else
+      p.mail.head = moved;
+    before = moved;
+  }
+}
+
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
   if (p.process == nullptr) return false;  // not born yet: once it is
   const std::uint8_t wanted = p.urgent.exchange(0, std::memory_order_seq_cst);
@@ -402,7 +445,8 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
   }
   // Behind a push that is only half done nothing can be seen yet.
   if (p.mail.tail.load(std::memory_order_acquire) != last)
-    p.urgent.fetch_or(wanted & look_for_exit, std::memory_order_relaxed);
+    p.urgent.fetch_or(wanted & (look_for_exit | look_for_orders), std::memory_order_relaxed);
+  if ((wanted & look_for_orders) != 0) bring_forward(p, from);
   p.length.store(waiting, std::memory_order_relaxed);
   if ((wanted & look_at_yourself) != 0) describe_yourself(p);
   return false;

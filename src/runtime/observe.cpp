@@ -161,10 +161,29 @@ void kernel::report_left_behind() {
   if (!known) log(log_level::error, "the runtime ends while a process is stuck at its end; its thread is left behind");
 }
 
-void kernel::log(log_level level, std::string_view text, std::initializer_list<log_field> fields) {
+void kernel::log(log_level level, std::string_view text, std::span<const log_field> fields) {
   if (!logs(level)) return;
-  options_.log->write(
-      {.level = level, .at = env_->clock().wall(), .text = text, .fields = {fields.begin(), fields.size()}});
+  options_.log->write({.level = level, .at = env_->clock().wall(), .text = text, .fields = fields});
+}
+
+void kernel::log_throttled(flood what, log_level level, std::string_view text,
+                           std::initializer_list<log_field> fields) {
+  if (!logs(level)) return;
+  constexpr std::uint64_t most = 10;
+  throttle& mine = floods_.at(std::to_underlying(what));
+  std::uint64_t left_out = 0;
+  {
+    const std::scoped_lock lock{mine.mutex};
+    const time_point at = now();
+    if (at - mine.since >= std::chrono::seconds{1}) {
+      left_out = mine.reports > most ? mine.reports - most : 0;
+      mine.since = at;
+      mine.reports = 0;
+    }
+    if (++mine.reports > most) return;
+  }
+  if (left_out != 0) log(level, text, {{"and_before", std::to_string(left_out) + " more that were not logged"}});
+  log(level, text, fields);
 }
 
 // ---- the end

@@ -51,6 +51,12 @@ pid kernel::where(std::string_view name) {
   return found == names_->by_name.end() ? pid{} : found->second;
 }
 
+std::string kernel::name_of(pid who) {
+  const std::scoped_lock lock{names_->mutex};
+  const auto found = names_->by_pid.find(who);
+  return found == names_->by_pid.end() ? std::string{} : found->second.name;
+}
+
 void kernel::set_label(slot& me, std::string label) {
   const std::scoped_lock lock{names_->mutex};
   names_->by_pid[pid_of(me)].label = std::move(label);

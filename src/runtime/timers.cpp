@@ -92,7 +92,7 @@ void wheel::cascade(unsigned level) {
   }
 }
 
-void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad) {
+void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& later) {
   // Those of one tick fire in the order they were armed, however they came into this list.
   due_.clear();
   for (std::uint32_t at = first; at != none; at = entry_at(at).after) due_.push_back(at);
@@ -103,15 +103,15 @@ void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, enve
       insert(at);  // it was beyond the horizon
       continue;
     }
-    if (t.to.node() == k.node())
+    if (t.to.node() == k.node() && t.letter->what() != signal::order && !k.is_gated(t.to))
       k.send(t.to, t.letter->what(), t.letter);
     else
-      abroad.emplace_back(t.to, t.letter);
+      later.emplace_back(t.to, t.letter);
     free(at);
   }
 }
 
-void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad) {
+void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& later) {
   while (now_ < now) {
     if (size_ == 0) {
       now_ = now;
@@ -124,7 +124,7 @@ void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>&
     const unsigned at = place(now_, 0);
     const std::uint32_t first = std::exchange(lists_[at], none);
     used_[0][at / 64] &= ~(std::uint64_t{1} << (at % 64));
-    if (first != none) fire(first, k, abroad);
+    if (first != none) fire(first, k, later);
   }
 }
 
@@ -207,12 +207,12 @@ std::optional<time_point> timers::due_of(timer_ref ref) {
 void timers::advance(time_point now) {
   const auto tick =
       static_cast<wheel::tick>(std::max<std::int64_t>(0, std::chrono::floor<milliseconds>(now - origin_).count()));
-  std::vector<std::pair<pid, envelope*>> abroad;
+  std::vector<std::pair<pid, envelope*>> later;
   for (wheel& w : wheels_) {
     const std::scoped_lock lock{w.lock};
-    w.advance(tick, kernel_, abroad);
+    w.advance(tick, kernel_, later);
   }
-  for (const auto& [to, e] : abroad) kernel_.send(to, e->what(), e);
+  for (const auto& [to, e] : later) kernel_.send_due(to, e);
 }
 
 std::optional<time_point> timers::next() {

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include <coppice/base/ensure.hpp>
-#include <coppice/spec/child_spec.hpp>
+#include <coppice/spec/child_info.hpp>
 
 namespace coppice {
 
@@ -12,7 +12,14 @@ std::string_view to_string(restart r) noexcept {
   static constexpr std::array<std::string_view, 3> names = {"permanent", "transient", "temporary"};
   return names.at(std::to_underlying(r));
 }
-std::string_view to_string(child_type type) noexcept { return type == child_type::worker ? "worker" : "supervisor"; }
+std::string_view to_string(child_type type) noexcept {
+  static constexpr std::array<std::string_view, 3> names = {"worker", "supervisor", "actor"};
+  return names.at(std::to_underlying(type));
+}
+std::string_view to_string(child_state state) noexcept {
+  static constexpr std::array<std::string_view, 3> names = {"running", "undefined", "restarting"};
+  return names.at(std::to_underlying(state));
+}
 std::string_view to_string(auto_shutdown when) noexcept {
   static constexpr std::array<std::string_view, 3> names = {"never", "any_significant", "all_significant"};
   return names.at(std::to_underlying(when));
@@ -95,7 +102,7 @@ result<void> check(const child_spec& spec, auto_shutdown when) {
     return refuse(
         spec, errc::bad_combination,
         "significant and restart::permanent: it would never be down for good; make it transient or temporary");
-  if (spec.type > child_type::supervisor) return refuse(spec, errc::invalid, "type is none of the child types");
+  if (spec.type > child_type::actor) return refuse(spec, errc::invalid, "type is none of the child types");
   if (spec.shutdown && spec.shutdown->time().count() < 0)
     return refuse(spec, errc::invalid, "shutdown is negative: " + to_string(*spec.shutdown));
   if (spec.start_within.count() <= 0)

@@ -12,10 +12,6 @@ std::string_view to_string(strategy s) noexcept {
   static constexpr std::array<std::string_view, 3> names = {"one_for_one", "one_for_all", "rest_for_one"};
   return names.at(std::to_underlying(s));
 }
-std::string_view to_string(child_state state) noexcept {
-  static constexpr std::array<std::string_view, 3> names = {"running", "undefined", "restarting"};
-  return names.at(std::to_underlying(state));
-}
 std::string_view to_string(exit_action action) noexcept {
   static constexpr std::array<std::string_view, 7> names = {"restarted", "delayed", "kept",   "forgotten",
                                                             "gave_up",   "stopped", "retried"};

@@ -14,7 +14,7 @@ task<void> fill(self& me, tree_node& node, tree_options options) {
   }
   for (const child_info& c : *answer) node.children.push_back({.child = c});
   for (tree_node& below : node.children)
-    if (below.child.type == child_type::supervisor && below.child.who) co_await fill(me, below, options);
+    if (below.child.type != child_type::worker && below.child.who) co_await fill(me, below, options);
 }
 
 task<result<tree_node>> look_from_outside(self& me, pid root, tree_options options) {

@@ -42,6 +42,19 @@ struct reply_body {
 };
 
 template <class R>
+void* open_reply(envelope& e, mail_origin& origin) {
+  auto& body = static_cast<letter<reply_body<R>>&>(e).body;
+  origin.call = body.call;
+  return std::addressof(body.answer);
+}
+template <class R>
+inline constexpr message_type plain<reply_body<R>>{.name = "reply",
+                                                   .size = sizeof(letter<reply_body<R>>),
+                                                   .drop = &drop_body<reply_body<R>>,
+                                                   .relocate = &relocate_body<reply_body<R>>,
+                                                   .open = &open_reply<R>};
+
+template <class R>
 void answer(kernel& k, pid caller, std::uint64_t call, result<R> value) {
   k.send(caller, signal::reply, make_letter<reply_body<R>>(plain<reply_body<R>>, call, std::move(value)));
 }
@@ -67,6 +80,25 @@ void fail_request(kernel& k, envelope& e, error why) {
   if (body.caller) answer_error<reply_of<M>>(k, body.caller, body.call, std::move(why));
 }
 
+template <class M>
+void* open_request_body(envelope& e, mail_origin& origin) {
+  auto& body = static_cast<letter<request_body<M>>&>(e).body;
+  origin.sender = std::exchange(body.caller, {});
+  origin.call = body.call;
+  origin.reply = &plain<reply_body<reply_of<M>>>;
+  origin.fail = &answer_error<reply_of<M>>;
+  return std::addressof(body.message);
+}
+template <class M>
+void close_request_body(envelope& e, mail_origin& origin) {
+  auto& body = static_cast<letter<request_body<M>>&>(e).body;
+  if (std::exchange(origin.call, 0) != 0) body.caller = origin.sender;
+}
+template <class M>
+const M& in_request(const request_body<M>& r) {
+  return r.message;
+}
+
 /// The type of a request to a process that receives it by type.
 template <class M>
 inline constexpr message_type plain_request{.name = type_name<M>(),
@@ -74,7 +106,11 @@ inline constexpr message_type plain_request{.name = type_name<M>(),
                                             .drop = &drop_request<M>,
                                             .is_request = true,
                                             .fail = &fail_request<M>,
-                                            .relocate = &relocate_body<request_body<M>>};
+                                            .relocate = &relocate_body<request_body<M>>,
+                                            .open = &open_request_body<M>,
+                                            .close = &close_request_body<M>,
+                                            .content = &plain<M>,
+                                            .priority = find_priority<M, request_body<M>, in_request<M>>()};
 
 template <class R>
 struct pending_reply_of : pending_reply {

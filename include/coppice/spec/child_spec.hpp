@@ -14,7 +14,11 @@
 
 namespace coppice {
 
-enum class child_type : std::uint8_t { worker, supervisor };
+enum class child_type : std::uint8_t {
+  worker,
+  supervisor,
+  actor,  ///< supervises the actors it has spawned
+};
 [[nodiscard]] std::string_view to_string(child_type type) noexcept;
 
 /// 5 s for a worker, without end for a supervisor.

@@ -18,9 +18,14 @@ class restart_window {
  public:
   /// Counts one more; false when there were more than the limit allows within its time, this one included.
   [[nodiscard]] bool add(time_point now, const restart_limit& limit) {
-    while (!times_.empty() && now - times_.front() > limit.within) times_.pop_front();
+    (void)count(now, limit);
     times_.push_back(now);
     return times_.size() <= static_cast<std::size_t>(limit.restarts);
+  }
+  /// Those within the time of the limit.
+  [[nodiscard]] std::size_t count(time_point now, const restart_limit& limit) {
+    while (!times_.empty() && now - times_.front() > limit.within) times_.pop_front();
+    return times_.size();
   }
   [[nodiscard]] std::size_t size() const noexcept { return times_.size(); }
 

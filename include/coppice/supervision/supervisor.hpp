@@ -12,7 +12,7 @@
 #include <memory>
 
 #include <coppice/behaviour/server.hpp>
-#include <coppice/supervision/child_info.hpp>
+#include <coppice/supervision/child_history.hpp>
 #include <coppice/supervision/supervisor_spec.hpp>
 
 namespace coppice {
@@ -38,9 +38,6 @@ struct delete_child {
 struct retry_now {
   using reply = void;
   std::string id;
-};
-struct which_children {
-  using reply = std::vector<child_info>;
 };
 struct which_child {
   using reply = child_info;

@@ -1,7 +1,7 @@
 #pragma once
 /// What all kinds of supervisors do with a child: start it, stop it, count its restarts, remember how it ended, tell.
 #include <coppice/spec/restart_window.hpp>
-#include <coppice/supervision/child_info.hpp>
+#include <coppice/supervision/child_history.hpp>
 
 #include "child_process.hpp"
 

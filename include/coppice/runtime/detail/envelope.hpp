@@ -21,6 +21,7 @@ class task;
 namespace coppice::detail {
 
 struct serving;
+struct message_type;
 class kernel;
 struct slot;
 struct turn;
@@ -31,6 +32,7 @@ struct envelope;
 enum class signal : std::uint16_t {
   vacant,   // no envelope has it: what a slot without a process accepts
   message,  // for the body, the hot one
+  order,    // for an actor, ahead of the mail that waits
   reply,    // the answer to a call
   start,    // the first of every process
   exit,     // somebody ended, or wants us to
@@ -60,6 +62,15 @@ struct loss {
   pid to{};                          // unreachable: who
 };
 
+/// Where a message came from, apart from what it says.
+struct mail_origin {
+  pid sender{};                         // nobody: it does not say
+  std::uint64_t call = 0;               // not 0: the sender waits for an answer under this number
+  const message_type* reply = nullptr;  // what it waits for
+  void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
+  std::uint64_t timer = 0;  // not 0: a timer of the receiver's own
+};
+
 /// Everything about a kind of message, one object per type: its address is the type's identity.
 struct message_type {
   std::string_view name;
@@ -81,6 +92,19 @@ struct message_type {
   const char* for_server = nullptr;
   /// The type that the same message has when it does not carry its handler; null: this one.
   const message_type* untyped = nullptr;
+  /// Finds the message itself, and takes over what is known of its origin: a call is the opener's to answer from here
+  /// on. Null where nobody needs it.
+  void* (*open)(envelope&, mail_origin&) = nullptr;
+  /// Of requests: gives the call back to the request, if it was not answered yet.
+  void (*close)(envelope&, mail_origin&) = nullptr;
+  /// The type of what `open` finds, as `plain`; null: this one.
+  const message_type* content = nullptr;
+  /// For mailboxes that care; null: the usual one.
+  int (*priority)(const envelope&) = nullptr;
+  /// Full mailboxes take it all the same.
+  bool never_dropped = false;
+  /// It does not interrupt a receive timeout.
+  bool unnoticed = false;
 };
 
 struct envelope {
@@ -159,10 +183,47 @@ envelope* relocate_body(envelope& e) {
   return moved;
 }
 
+template <class M>
+void* open_body(envelope& e, mail_origin&) {
+  return std::addressof(static_cast<letter<M>&>(e).body);
+}
+
+/// A message may have a priority: a constant of its type, or a function of its own. `in` gives the message within the
+/// payload of a letter.
+template <class M>
+concept has_priority = requires(const M& m) { m.priority(); } || requires { int{M::priority}; };
+template <class M, class Payload, const M& (*in)(const Payload&)>
+int priority_of(const envelope& e) {
+  const M& m = in(static_cast<const letter<Payload>&>(e).body);
+  if constexpr (requires { m.priority(); })
+    return m.priority();
+  else
+    return M::priority;
+}
+template <class M, class Payload, const M& (*in)(const Payload&)>
+consteval int (*find_priority())(const envelope&) {
+  if constexpr (has_priority<M>)
+    return &priority_of<M, Payload, in>;
+  else
+    return nullptr;
+}
+template <class M>
+const M& itself(const M& m) {
+  return m;
+}
+
 /// The type of an untyped message `M`, as `receive<M>` looks for it.
 template <class M>
-inline constexpr message_type plain{
-    .name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>, .relocate = &relocate_body<M>};
+inline constexpr message_type plain{.name = type_name<M>(),
+                                    .size = sizeof(letter<M>),
+                                    .drop = &drop_body<M>,
+                                    .relocate = &relocate_body<M>,
+                                    .open = &open_body<M>,
+                                    .priority = find_priority<M, M, itself<M>>(),
+                                    .unnoticed = requires {requires M::keeps_receive_timeout;
+}  // namespace coppice::detail
+}
+;
 
 /// Takes the payload out of an envelope and leaves it empty, also when moving it throws.
 template <class M>

@@ -1,6 +1,7 @@
 #pragma once
 /// The one object behind a `runtime`: process table, signals, names, timers, events. Templates in the public headers
 /// call it; users do not.
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,7 @@ struct link_signal;
 struct unlink_signal;
 struct monitor_signal;
 class event_stream;
+class gate;
 
 /// An answer that was not given when the request was handled, and that anybody may give until the callee ends.
 struct pending_reply {
@@ -112,9 +114,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
     if (to.node() != node_ || to.index() >= table_size_) [[unlikely]]
       return send_elsewhere(to, e);
     slot& p = table_[to.index()];
-    // Not left to the process that has its place now, which may be stuck in its code.
-    if (p.is_past(to.serial())) [[unlikely]]
-      return send_elsewhere(to, e);
+    // What is for one that is gone is not left to the process that has its place now, which may be stuck in its code.
+    if (p.is_special(to.serial())) [[unlikely]] {
+      if (p.is_past(to.serial())) return send_elsewhere(to, e);
+      if (s == signal::message && put_into_gate(to, e)) return;
+    }
     turn* t = current_turn;
     if (t != nullptr && t->out.target == &p) [[unlikely]]
       return add_to_burst(*t, e);
@@ -132,6 +136,20 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void flush_from_outside(turn& t);
   /// An exit signal: as `send`, and the receiver looks at it before the mail that waits.
   void send_exit(pid to, exited x);
+  /// To an actor: as `send`, and the receiver takes it before the mail that waits.
+  void send_order(pid to, envelope* e);
+  /// The same for all signals, after a while.
+  void send_due(pid to, envelope* e) { e->what() == signal::order ? send_order(to, e) : send(to, e->what(), e); }
+  /// From now on the mail of `me`, who asks, goes through `g`, as a token tells it.
+  void set_gate(slot& me, std::shared_ptr<gate> g);
+  void drop_gate(pid who);
+  [[nodiscard]] std::shared_ptr<gate> gate_of(pid who);
+  void push_token(pid who, bool opens);
+  /// There is no room for it: a dead letter, or the caller's error.
+  void turn_away(pid to, envelope* e);
+  /// Whether a message to it may do more than to push it.
+  [[nodiscard]] bool is_gated(pid who) const noexcept { return table_[who.index()].is(slot::gated); }
+
   /// An exit signal by its parent, `me`, that ends an idle process here and now, without a word to the parent. False:
   /// it is not idle, or not `me`'s to end, or the signal would not end it; then nothing was done.
   [[nodiscard]] bool end_idle(slot& me, pid child, const exit_reason& why);
@@ -156,6 +174,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] result<void> register_name(std::string_view name, pid who, start_letter* first = nullptr);
   bool unregister_name(std::string_view name);
   [[nodiscard]] pid where(std::string_view name);
+  /// Empty: it has none.
+  [[nodiscard]] std::string name_of(pid who);
 
   // -- timers
   /// Takes the envelope, and sends it at `due`.
@@ -213,7 +233,13 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] std::vector<process_info> snapshot();
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
-  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
+  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    log(level, text, std::span<const log_field>{fields.begin(), fields.size()});
+  }
+  void log(log_level level, std::string_view text, std::span<const log_field> fields);
+  /// What may come in floods: the first few of a second, and then how many more there were.
+  enum class flood : std::uint8_t { dead_letters, actor_failures };
+  void log_throttled(flood what, log_level level, std::string_view text, std::initializer_list<log_field> fields);
   [[nodiscard]] bool logs(log_level level) const noexcept {
     return level >= options_.level && options_.level != log_level::off;
   }
@@ -267,6 +293,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void apply_ahead(slot& p, envelope& e);
   void settle_links(slot& p, envelope* from, const envelope* kill);
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
+  void bring_forward(slot& p, envelope* from);
   void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
               std::span<const open_call> unanswered = {});
   void end(slot& p, turn& t, envelope* rest);
@@ -274,6 +301,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void tell_the_bereaved(slot& p, pid me, const exit_reason& why);
   void report_end(pid me, const exit_reason& why, std::string name, std::string label);
   void send_elsewhere(pid to, envelope* e);
+  [[nodiscard]] bool put_into_gate(pid to, envelope* e);
   void bounce(pid to, envelope& e, const exit_reason& why);
   template <signal s, class Content>
   void send_small(pid to, const Content& content);
@@ -335,6 +363,14 @@ class kernel : public std::enable_shared_from_this<kernel> {
   std::atomic<bool> stopping_{false};
   std::mutex late_mutex_;
   std::mutex stranded_mutex_;
+  struct throttle {
+    std::mutex mutex;
+    time_point since{};
+    std::uint64_t reports = 0;
+  };
+  std::array<throttle, 2> floods_;
+  std::mutex gates_mutex_;
+  std::map<pid, std::shared_ptr<gate>> gates_;
   std::map<slot*, body*> stranded_;  // bodies of abandoned processes, whose code has not come back yet
   std::atomic<bool> crashed_{false};
 };

@@ -66,6 +66,21 @@ struct mailbox {
     }
     return step::hidden;
   }
+  /// By the owner: puts a chain of envelopes right behind the one in hand.
+  void put_back(envelope* first, envelope* last) noexcept {
+    last->next.store(nullptr, std::memory_order_relaxed);
+    envelope* n = head->next.load(std::memory_order_acquire);
+    if (n == nullptr) {
+      envelope* newest = head;
+      if (tail.compare_exchange_strong(newest, last, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+        head->next.store(first, std::memory_order_release);
+        return;
+      }
+      while ((n = head->next.load(std::memory_order_acquire)) == nullptr) cpu_pause();  // somebody is about to say it
+    }
+    last->next.store(n, std::memory_order_relaxed);
+    head->next.store(first, std::memory_order_release);
+  }
 };
 
 /// Excludes the one thread that has it nearly always, its owner, from the one that rarely wants it. The owner's side
@@ -123,7 +138,9 @@ struct alignas(64) slot {
   static constexpr std::uint64_t traps_exits = 1U << 16U;
   static constexpr std::uint64_t parent_linked = 1U << 17U;
   static constexpr std::uint64_t has_process = 1U << 18U;
-  static constexpr std::uint64_t born_linked = 1U << 19U;  // whoever spawned it is its parent, for life
+  static constexpr std::uint64_t born_linked = 1U << 19U;   // whoever spawned it is its parent, for life
+  static constexpr std::uint64_t takes_orders = 1U << 20U;  // an actor: what its parent says comes before its mail
+  static constexpr std::uint64_t gated = 1U << 21U;         // its mail goes through a gate
   static constexpr std::uint64_t flags = 0xffff0000U;
 
   mailbox mail;
@@ -147,6 +164,11 @@ struct alignas(64) slot {
     const std::uint64_t now = tag.load(std::memory_order_acquire);
     return (now & has_process) != 0 && now >> 32U != serial_of_it;
   }
+  /// As `is_past`, or its mail is not simply pushed.
+  [[nodiscard]] bool is_special(std::uint32_t serial_of_it) const noexcept {
+    const std::uint64_t now = tag.load(std::memory_order_acquire);
+    return (now & gated) != 0 || ((now & has_process) != 0 && now >> 32U != serial_of_it);
+  }
   [[nodiscard]] bool accepts(const envelope& e) const noexcept { return ((e.tag ^ tag_now()) & ~flags) == 0; }
   [[nodiscard]] bool is(std::uint64_t flag) const noexcept { return (tag_now() & flag) != 0; }
   void note_body_bytes(std::size_t bytes) noexcept {
@@ -160,6 +182,7 @@ static_assert(sizeof(slot) == 64);
 
 inline constexpr std::uint8_t look_for_exit = 1;
 inline constexpr std::uint8_t look_at_yourself = 2;
+inline constexpr std::uint8_t look_for_orders = 4;
 
 /// Where a thread that runs processes and whoever finds it stuck agree on who has the process.
 struct stall_guard {
@@ -295,6 +318,8 @@ class kernel_section {
 void answer_dropped(kernel& k, pid callee, const open_call& lost);
 /// In a handler of exceptions: what the process that fails ends with.
 [[nodiscard]] exit_reason reason_of_failure(const turn& t) noexcept;
+/// The same, of what was caught: cheaper.
+[[nodiscard]] exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept;
 /// The process whose code runs on this thread, or that is ending on it; nobody when there is none.
 [[nodiscard]] pid process_here() noexcept;
 /// How a request is lost that `who` lets go of now: with its end, when it is ending on this thread, or just so.

@@ -1,0 +1,285 @@
+#pragma once
+/// Actors: objects behind a pid that live through their failures. Any actor supervises those it has spawned.
+///
+///     struct counter {
+///       using protocol = coppice::protocol<bump, reset>;          // what it handles
+///       int handle(bump m) { return value += m.by; }              // answers a call by its value, or
+///       void handle(reset, context& me) { me.respond(done{}); }   // by `respond`
+///       void handle(started, context& me);                        // and what it wants to hear of its life
+///       int value = 0;
+///     };
+///     const actor_ref<counter> counters = spawn_actor(rt, props<counter>());
+///
+/// When a handler throws, the actor is suspended with all below it, and its parent's strategy decides: see
+/// strategy.hpp. As a child of a supervisor: `child<actor>(props<counter>())`.
+#include <coppice/actor/actor_ref.hpp>
+#include <coppice/actor/props.hpp>
+#include <coppice/spec/child.hpp>
+
+namespace coppice {
+
+// ---- what a context does with actors
+
+template <class A>
+result<pid> context::start(const props<A>& how, std::string name) {
+  core_.before_spawn();
+  if (how.settings()->guardian) throw std::invalid_argument{"props with a guardian are for top-level actors"};
+  detail::birth with{.parent = id(), .linked = true};
+  with.called = detail::birth::by(name.empty() ? std::string{} : path() + "/" + name, {});
+  result<pid> started = detail::spawn_actor<A>(*turn_.k, std::move(with), how.settings(),
+                                               {.of_actor = true, .suspended = core_.suspended()});
+  if (started) core_.add_child(turn_, *started, std::move(name), nullptr);
+  return started;
+}
+
+template <class A>
+actor_ref<A> context::spawn(const props<A>& how) {
+  return actor_ref<A>{detail::or_throw(start(how, {}))};
+}
+
+template <class A>
+std::expected<actor_ref<A>, spawn_error> context::spawn_named(std::string_view name, const props<A>& how) {
+  const std::string checked = child_name(name);
+  for (;;) {
+    const result<pid> started = start(how, checked);
+    if (started) return actor_ref<A>{*started};
+    if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
+    // Should it have ended meanwhile, the name is free.
+    if (const pid running = where(path() + "/" + checked))
+      return std::unexpected{spawn_error{started.error(), running}};
+  }
+}
+
+template <class A>
+actor_ref<A> context::spawn_prefix(std::string_view prefix, const props<A>& how) {
+  for (;;) {
+    const auto started = spawn_named(std::string{prefix} + std::to_string(core_.next_number()), how);
+    if (started) return *started;
+    if (started.error().code() != errc::name_taken) throw spawn_failed{started.error()};
+  }
+}
+
+namespace detail {
+/// The type of a message to `to`: with its handler, when the class is known.
+template <class M>
+[[nodiscard]] const message_type& mail_type(pid) noexcept {
+  return plain<M>;
+}
+template <class M, class A>
+[[nodiscard]] const message_type& mail_type(const actor_ref<A>&) noexcept {
+  static_assert(receives<A, M>, "the actor's class has no handler for this message");
+  return mail_to<A, M>;
+}
+template <class M>
+[[nodiscard]] const message_type& sent_type(pid) noexcept {
+  return plain<sent<M>>;
+}
+template <class M, class A>
+[[nodiscard]] const message_type& sent_type(const actor_ref<A>&) noexcept {
+  static_assert(receives<A, M>, "the actor's class has no handler for this message");
+  return sent_to<A, M>;
+}
+template <class M>
+[[nodiscard]] const message_type& request_type(pid) noexcept {
+  return plain_request<M>;
+}
+template <class M, class A>
+[[nodiscard]] const message_type& request_type(const actor_ref<A>&) noexcept {
+  static_assert(receives<A, M>, "the actor's class has no handler for this message");
+  return request_to<A, M>;
+}
+}  // namespace detail
+
+template <class Make>
+void context::post_with(pid to, const detail::message_type& type, const void* content, Make&& make) {
+  if (core_.settings().on_send.empty()) [[likely]]
+    return turn_.k->send(to, detail::signal::message, make());
+  through_middleware(to, type, content, [&] { turn_.k->send(to, detail::signal::message, make()); });
+}
+
+template <class To, class M>
+void context::send(const To& to, M&& message) {
+  using body = std::decay_t<M>;
+  post_with(pid_of(to), detail::plain<body>, &message,
+            [&] { return detail::make_mail<body>(detail::mail_type<body>(to), std::forward<M>(message)); });
+}
+
+template <class To, class M>
+void context::request(const To& to, M&& message) {
+  request_as(id(), to, std::forward<M>(message));
+}
+
+template <class To, class M>
+void context::request_as(pid sender, const To& to, M&& message) {
+  using body = std::decay_t<M>;
+  post_with(pid_of(to), detail::plain<body>, &message, [&] {
+    return detail::make_letter<sent<body>>(detail::sent_type<body>(to), sender, std::forward<M>(message));
+  });
+}
+
+template <class To, callable_message M>
+future<reply_of<M>> context::request_future(const To& to, M message, std::chrono::nanoseconds timeout) {
+  using R = reply_of<M>;
+  if (timeout.count() < 0) throw std::invalid_argument{"request_future: the timeout is negative"};
+  auto state = std::make_shared<detail::future_state<R>>();
+  state->target = pid_of(to);
+  core_.expect(turn_, state, timeout);
+  if (state->target.node() != turn_.k->node()) {
+    state->remote = true;
+    turn_.k->await_remote_reply(id(), state->number, state->target, &detail::answer_error<R>);
+  }
+  post_with(state->target, detail::plain<M>, &message, [&] {
+    auto* e = detail::make_letter<detail::request_body<M>>(detail::request_type<M>(to), std::move(message));
+    e->body.caller = id();
+    e->body.call = state->number;
+    return e;
+  });
+  return future<R>{std::move(state)};
+}
+
+template <class V>
+void context::respond(V&& value) {
+  using R = std::decay_t<V>;
+  if (origin_.call != 0 && origin_.reply != &detail::plain<detail::reply_body<R>>) {
+    const std::uint64_t call = std::exchange(origin_.call, 0);
+    origin_.fail(*turn_.k, origin_.sender, call,
+                 error{errc::no_reply, "the answer to " + std::string{message_.name} + " has the wrong type, " +
+                                           std::string{type_name<R>()}});
+    return;
+  }
+  const bool called = origin_.call != 0;
+  const auto give = [&] {
+    if (called)
+      answer_if_asked<R>(result<R>{std::forward<V>(value)});
+    else
+      turn_.k->send(sender(), detail::signal::message, detail::make_mail<R>(detail::plain<R>, std::forward<V>(value)));
+  };
+  if (core_.settings().on_send.empty())
+    give();
+  else
+    through_middleware(sender(), detail::plain<R>, &value, give);
+}
+
+template <class To, class M>
+void context::forward(const To& to, M&& message) {
+  using body = std::decay_t<M>;
+  if constexpr (std::is_same_v<body, any_message>) {
+    static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
+    detail::envelope* e = message.release();
+    if (e->type->close != nullptr) e->type->close(*e, origin_);
+    post_with(pid_of(to), detail::content_of(*e->type), nullptr, [&] { return std::exchange(e, nullptr); });
+    if (e != nullptr) detail::discard(*turn_.k, e);  // middleware did not let it through
+  } else {
+    post_with(pid_of(to), detail::plain<body>, &message,
+              [&] { return detail::rebuild(origin_, std::forward<M>(message)); });
+  }
+}
+
+template <class M>
+void context::stash(M&& message) {
+  using body = std::decay_t<M>;
+  detail::envelope* e = nullptr;
+  if constexpr (std::is_same_v<body, any_message>) {
+    static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
+    e = message.release();
+    if (e->type->close != nullptr) e->type->close(*e, origin_);
+  } else {
+    e = detail::rebuild(origin_, std::forward<M>(message));
+  }
+  e->tag = detail::envelope::tag_of(id().serial(), detail::signal::message);
+  core_.parts().stash.push_back(e);
+}
+
+template <class M>
+actor_timer context::after(std::chrono::nanoseconds delay, M message) {
+  const std::uint64_t number = core_.next_number();
+  add_timer(number, delay, {},
+            detail::make_letter<detail::timed<M>>(detail::plain<detail::timed<M>>, number, std::move(message)));
+  return actor_timer{number};
+}
+
+template <class M>
+actor_timer context::every(std::chrono::nanoseconds period, M message) {
+  if (period.count() <= 0) throw std::invalid_argument{"context::every: the period must be positive"};
+  const std::uint64_t number = core_.next_number();
+  detail::timer_entry entry{.armed = {}, .period = period, .again = [number, message] {
+                              return static_cast<detail::envelope*>(detail::make_letter<detail::timed<M>>(
+                                  detail::plain<detail::timed<M>>, number, message));
+                            }};
+  detail::envelope* first = entry.again();
+  add_timer(number, period, std::move(entry), first);
+  return actor_timer{number};
+}
+
+template <class R, class F>
+void context::reenter_after(const future<R>& f, F then) {
+  const std::shared_ptr<detail::future_state<R>>& state = f.state();
+  detail::mail_origin mine = origin_;
+  origin_.call = 0;  // the continuation's to answer
+  state->continuations.push_back(
+      {core_.generation(), detail::held_call{*turn_.k, mine}, &message_,
+       [state = state.get(), then = std::move(then)](context& me) mutable { then(std::as_const(*state->value), me); }});
+  if (state->done)
+    turn_.k->send(id(), detail::signal::reply,
+                  detail::make_letter<detail::continuation_ready>(detail::plain<detail::continuation_ready>, state));
+}
+
+// ---- top-level actors
+
+/// From a plain thread (`Host` is a `runtime`) or a process. The actor has no parent; see `actor_options::guardian`.
+/// Throws `spawn_failed`.
+template <class Host, class A>
+actor_ref<A> spawn_actor(Host& host, const props<A>& how) {
+  return actor_ref<A>{detail::or_throw(detail::spawn_actor<A>(host.host(), {}, how.settings(), {}))};
+}
+/// Registered under that name.
+template <class Host, class A>
+[[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_actor_named(Host& host, std::string_view name,
+                                                                         const props<A>& how) {
+  for (;;) {
+    detail::birth with{};
+    with.called = detail::birth::by(std::string{name}, {});
+    const result<pid> started = name.empty() ? fail(errc::invalid, "the name of an actor must not be empty")
+                                             : detail::spawn_actor<A>(host.host(), std::move(with), how.settings(), {});
+    if (started) return actor_ref<A>{*started};
+    if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
+    if (const pid running = host.host().where(name)) return std::unexpected{spawn_error{started.error(), running}};
+  }
+}
+/// Stops an actor, as `context::stop` does.
+template <class Host>
+void stop_actor(Host& host, pid who) {
+  detail::send_order(host.host(), who, {.what = detail::actor_order::kind::stop});
+}
+template <class Host>
+void poison_actor(Host& host, pid who) {
+  host.host().send(who, detail::signal::message,
+                   detail::make_letter<detail::poison_pill>(detail::plain<detail::poison_pill>));
+}
+
+namespace detail {
+template <class A>
+class actor_recipe final : public recipe {
+ public:
+  explicit actor_recipe(props<A> p) : recipe{kind::handshake}, props_{std::move(p)} {}
+  [[nodiscard]] result<pid> spawn(kernel& k, birth&& with) const override {
+    return spawn_actor<A>(k, std::move(with), props_.settings(), {.supervised = true});
+  }
+
+ private:
+  props<A> props_;
+};
+}  // namespace detail
+
+/// An actor as a child of a supervisor: `child<actor>(props<counter>())`. Its start is done when its first instance has
+/// handled `started`. What its guardian does not answer ends it with the reason of the failure.
+struct actor {
+  template <class A>
+  [[nodiscard]] static coppice::child_spec child_spec(props<A> how) {
+    coppice::child_spec spec = detail::derived_spec<A>(std::make_shared<detail::actor_recipe<A>>(std::move(how)));
+    spec.type = child_type::actor;
+    return spec;
+  }
+};
+
+}  // namespace coppice

@@ -1,0 +1,38 @@
+#pragma once
+/// The address of an actor, with its class; and messages that know who sent them.
+#include <coppice/actor/detail/actor_body.hpp>
+
+namespace coppice {
+
+/// The address of an actor of class `A`. A value, as a pid is; the same before and after a restart.
+template <class A>
+class actor_ref {
+ public:
+  constexpr actor_ref() noexcept = default;
+  /// When the process is something else, what is sent through it is received there by its type, if at all.
+  constexpr explicit actor_ref(pid who) noexcept : pid_{who} {}
+  [[nodiscard]] constexpr pid id() const noexcept { return pid_; }
+  constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
+  friend constexpr auto operator<=>(const actor_ref&, const actor_ref&) noexcept = default;
+
+  /// From a process or a plain thread: `counters.tell(me, bump{3})`. Never fails and never waits.
+  template <class Host, class M>
+    requires detail::receives<A, std::decay_t<M>>
+  void tell(Host& from, M&& message) const {
+    using body = std::decay_t<M>;
+    from.host().send(pid_, detail::signal::message,
+                     detail::make_mail<body>(detail::mail_to<A, body>, std::forward<M>(message)));
+  }
+  /// From a process that is no actor: `const auto n = co_await counters.call<bump>(3);`; from a plain thread:
+  /// `rt.call(counters.call<bump>(3))`. Actors use `context::request_future`.
+  template <callable_message M, class... Args>
+    requires detail::receives<A, M>
+  [[nodiscard]] detail::calling<M> call(Args&&... args) const {
+    return detail::calling<M>{std::in_place, detail::request_to<A, M>, pid_, std::forward<Args>(args)...};
+  }
+
+ private:
+  pid pid_;
+};
+
+}  // namespace coppice

@@ -1,0 +1,78 @@
+#pragma once
+/// What an actor does with its mail for a while: handlers in the place of those of its class.
+///
+///     me.become(behaviour{[](open, context& me) { me.unbecome(); }, [](any_message, context&) { /* locked */ }});
+///
+/// A behaviour handles what it has a handler for; other mail is unhandled, a dead letter. Messages of the life of the
+/// actor that it does not handle go to the class.
+#include <functional>
+#include <vector>
+
+#include <coppice/actor/detail/mail.hpp>
+#include <coppice/runtime/message.hpp>
+
+namespace coppice {
+
+class context;
+
+namespace detail {
+
+template <class F>
+struct handler_of;
+template <class C, class R, class M>
+struct handler_of<R (C::*)(M, context&) const> {
+  using message = std::decay_t<M>;
+  static constexpr bool with_context = true;
+};
+template <class C, class R, class M>
+struct handler_of<R (C::*)(M) const> {
+  using message = std::decay_t<M>;
+  static constexpr bool with_context = false;
+};
+template <class C, class R, class M>
+struct handler_of<R (C::*)(M, context&)> : handler_of<R (C::*)(M, context&) const> {};
+template <class C, class R, class M>
+struct handler_of<R (C::*)(M)> : handler_of<R (C::*)(M) const> {};
+
+}  // namespace detail
+
+/// A value; copies share their handlers, and what those have captured.
+class behaviour {
+ public:
+  /// From functions `void(M, context&)` or `void(M)`; with `any_message` as `M`, one for what no other takes.
+  template <class... Fs>
+    requires(sizeof...(Fs) > 0 && (requires { &Fs::operator(); } && ...))
+  explicit behaviour(Fs... handlers) : handlers_{std::make_shared<std::vector<handler>>()} {
+    (add(std::move(handlers)), ...);
+  }
+  behaviour(const behaviour&) = default;
+  behaviour(behaviour&&) = default;
+  behaviour& operator=(const behaviour&) = default;
+  behaviour& operator=(behaviour&&) = default;
+  ~behaviour() = default;
+
+  /// For the library: true when there was a handler.
+  bool handle(context& me, const detail::message_type& type, void* message) const;
+  [[nodiscard]] bool handles_rest() const noexcept;
+
+ private:
+  struct handler {
+    const detail::message_type* type;
+    std::function<void(context&, void*)> run;
+  };
+  template <class F>
+  void add(F f) {
+    using traits = detail::handler_of<decltype(&F::operator())>;
+    using M = typename traits::message;
+    handlers_->push_back({&detail::plain<M>, [f = std::move(f)](context& me, void* m) mutable {
+                            auto& message = *static_cast<M*>(m);
+                            if constexpr (traits::with_context)
+                              f(std::move(message), me);
+                            else
+                              f(std::move(message));
+                          }});
+  }
+  std::shared_ptr<std::vector<handler>> handlers_;
+};
+
+}  // namespace coppice

@@ -1,0 +1,209 @@
+#pragma once
+/// An actor of one class: how its instance is made, and how its messages find their handlers.
+#include <coppice/actor/context.hpp>
+
+namespace coppice::detail {
+
+template <class A, class M>
+concept handles_with_context = requires(A& a, M m, context& me) { a.handle(std::move(m), me); };
+template <class A, class M>
+concept handles_alone = requires(A& a, M m) { a.handle(std::move(m)); };
+template <class A, class M>
+concept handles_message = handles_with_context<A, M> || handles_alone<A, M>;
+/// What may be sent through an `actor_ref<A>`.
+template <class A, class M>
+concept receives = handles_message<A, M> || handles_message<A, any_message>;
+
+template <class A>
+struct actor_body : actor_core {
+  union {
+    A object;
+  };
+  explicit actor_body(std::shared_ptr<const actor_settings> s, actor_birth how);
+  ~actor_body() {}  // NOLINT(modernize-use-equals-default): the object is destroyed by `unmake`
+  actor_body(const actor_body&) = delete;
+  actor_body& operator=(const actor_body&) = delete;
+};
+
+/// The handler, and the answer to a call that it gives by its value.
+template <class A, class M>
+void call_handler(A& object, context& me, M& message) {
+  const auto run = [&]() -> decltype(auto) {
+    if constexpr (handles_with_context<A, M>)
+      return object.handle(std::move(message), me);
+    else
+      return object.handle(std::move(message));
+  };
+  using gives = decltype(run());
+  static_assert(!is_task<gives>,
+                "handlers of actors are no coroutines: use context::reenter_after for what has to be waited for");
+  if constexpr (callable_message<M>) {
+    if constexpr (std::is_void_v<gives>) {
+      run();
+      if constexpr (std::is_void_v<reply_of<M>>) me.answer_if_asked<void>(result<void>{});
+    } else {
+      me.answer_if_asked<reply_of<M>>(as_answer<reply_of<M>>(run()));
+    }
+  } else {
+    run();
+  }
+}
+
+/// Mail that carries its handler.
+template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
+void deliver_to_actor(body& b, turn& t, envelope& e) {
+  auto& mine = static_cast<actor_body<A>&>(b);
+  mail_origin origin;
+  struct cleaning {
+    Payload& payload;
+    ~cleaning() { std::destroy_at(&payload); }
+  } content{static_cast<letter<Payload>&>(e).body};
+  M& message = *static_cast<M*>(open(e, origin));
+  try {
+    if constexpr (handles_alone<A, M> && !handles_with_context<A, M> && !callable_message<M>) {
+      mine.object.handle(std::move(message));
+    } else {
+      context me{mine, t, origin, plain<M>};
+      call_handler(mine.object, me, message);
+    }
+  } catch (const exit_with& x) {
+    mine.stops_itself(t, origin, x.reason());
+  } catch (const std::exception& x) {
+    mine.failed(t, origin, reason_of_failure(x, t));
+  } catch (...) {
+    mine.failed(t, origin, reason_of_failure(t));
+  }
+  if (origin.call != 0) [[unlikely]]
+    origin.fail(*t.k, origin.sender, origin.call, no_answer(mine.id()));
+}
+
+template <class A>
+void make_instance(actor_core& core, context& me) {
+  auto& mine = static_cast<actor_body<A>&>(core);
+  core.settings().make(std::addressof(mine.object), me);
+}
+template <class A>
+void unmake_instance(actor_core& core) noexcept {
+  std::destroy_at(std::addressof(static_cast<actor_body<A>&>(core).object));
+}
+template <class A>
+void free_actor(actor_core& core) noexcept {
+  auto& mine = static_cast<actor_body<A>&>(core);
+  std::destroy_at(&mine);
+  release(&mine, sizeof(mine));
+}
+
+template <class A, class M>
+bool try_handler(A& object, context& me, const message_type& type, void* message) {
+  if constexpr (handles_message<A, M>) {
+    if (&type == &plain<M>) return call_handler(object, me, *static_cast<M*>(message)), true;
+  }
+  return false;
+}
+template <class A, class... Ms>
+bool try_handlers(A& object, context& me, const message_type& type, void* message, protocol<Ms...>*) {
+  static_assert((handles_message<A, Ms> && ...), "the protocol lists a message that the class does not handle");
+  return (try_handler<A, Ms>(object, me, type, message) || ...);
+}
+template <class A>
+bool dispatch_to(actor_core& core, context& me, const message_type& type, void* message) {
+  static_assert(
+      requires { typename A::protocol; },
+      "an actor's class must list its messages: using protocol = coppice::protocol<...>;");
+  A& object = static_cast<actor_body<A>&>(core).object;
+  using life = protocol<started, stopping, stopped, restarting, terminated, receive_timeout, exited>;
+  return [&]<class... Es>(protocol<Es...>*) {
+    return (try_handler<A, Es>(object, me, type, message) || ...);
+  }(static_cast<life*>(nullptr)) ||
+         try_handlers<A>(object, me, type, message, static_cast<typename A::protocol*>(nullptr));
+}
+template <class A>
+void hand_rest(actor_core& core, context& me, any_message&& m) {
+  if constexpr (handles_message<A, any_message>) {
+    A& object = static_cast<actor_body<A>&>(core).object;
+    if constexpr (handles_with_context<A, any_message>)
+      object.handle(std::move(m), me);
+    else
+      object.handle(std::move(m));
+  }
+}
+template <class A>
+concept decides_itself = requires(A& a, const child_failure& f) {
+  { a.decide(f) } -> std::same_as<directive>;
+};
+template <class A>
+directive ask_instance(actor_core& core, const child_failure& f) {
+  if constexpr (decides_itself<A>) return static_cast<actor_body<A>&>(core).object.decide(f);
+  return directive::escalate;
+}
+
+inline constexpr body_type any_actor_type{
+    .offer = &actor_core::offer, .destroy = &actor_core::destroy, .held = &actor_core::held};
+template <class A>
+inline constexpr actor_class class_of{.plain = any_actor_type,
+                                      .rare = any_actor_type,
+                                      .size = sizeof(actor_body<A>),
+                                      .make = &make_instance<A>,
+                                      .unmake = &unmake_instance<A>,
+                                      .free = &free_actor<A>,
+                                      .dispatch = &dispatch_to<A>,
+                                      .rest = handles_message<A, any_message> ? &hand_rest<A> : nullptr,
+                                      .decide = decides_itself<A> ? &ask_instance<A> : nullptr};
+
+template <class A>
+actor_body<A>::actor_body(std::shared_ptr<const actor_settings> s, actor_birth how)
+    : actor_core{class_of<A>, std::move(s), how} {}
+
+/// The type `general` for actors of class `A`, if that has a handler for the message.
+template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
+consteval message_type with_handler(message_type type) {
+  if constexpr (handles_message<A, M>) {
+    type.deliver = &deliver_to_actor<A, M, Payload, open>;
+    type.for_body = &class_of<A>.plain;
+  }
+  type.content = &plain<M>;
+  return type;
+}
+template <class A, class M>
+inline constexpr message_type mail_to = with_handler<A, M, M, &open_body<M>>(plain<M>);
+template <class A, class M>
+inline constexpr message_type sent_to = with_handler<A, M, sent<M>, &open_sent<M>>(plain<sent<M>>);
+template <class A, class M>
+inline constexpr message_type request_to = with_handler<A, M, request_body<M>, &open_request_body<M>>(plain_request<M>);
+
+/// The first letter of an actor.
+template <class A>
+struct actor_start : start_letter {
+  std::shared_ptr<const actor_settings> settings;
+  actor_birth how;
+  actor_start(birth&& b, std::shared_ptr<const actor_settings> s, actor_birth h)
+      : start_letter{&type_of, std::move(b)}, settings{std::move(s)}, how{h} {}
+  static void make(body&, turn& t, envelope& e) {
+    auto& mine = static_cast<actor_start&>(e);
+    t.p->set(slot::traps_exits | slot::takes_orders, true);
+    void* raw = allocate(sizeof(actor_body<A>));
+    t.born = ::new (raw) actor_body<A>(std::move(mine.settings), mine.how);
+    t.p->note_body_bytes(sizeof(actor_body<A>));
+  }
+  static void drop(kernel&, envelope& e, loss) {
+    auto& mine = static_cast<actor_start&>(e);
+    std::destroy_at(&mine.settings);
+    std::destroy_at(&mine.with);
+  }
+  static constexpr message_type type_of{.name = "start",
+                                        .size = sizeof(start_letter) + sizeof(settings) + sizeof(how) + 16,
+                                        .drop = &drop,
+                                        .deliver = &make};
+};
+
+template <class A>
+[[nodiscard]] result<pid> spawn_actor(kernel& k, birth&& with, std::shared_ptr<const actor_settings> s,
+                                      actor_birth how) {
+  static_assert(alignof(A) <= alignof(std::max_align_t), "over-aligned actors are not supported");
+  k.before_spawn();
+  using letter_t = actor_start<A>;
+  static_assert(sizeof(letter_t) <= letter_t::type_of.size);
+  return k.start(::new (allocate(letter_t::type_of.size)) letter_t{std::move(with), std::move(s), how});
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,103 @@
+#pragma once
+/// The forms in which a message reaches an actor: plain, with its sender, as a call, from a timer.
+#include <coppice/runtime/call.hpp>
+
+namespace coppice {
+
+class context;
+
+/// A message that says who sent it, as `context::request` makes it. Plain processes may receive it:
+/// `co_await me.receive<sent<hello>>()`.
+template <class M>
+struct sent {
+  pid sender;
+  M message;
+};
+
+namespace detail {
+
+template <class M>
+struct timed {
+  std::uint64_t timer;
+  M message;
+};
+
+template <class M>
+void* open_sent(envelope& e, mail_origin& origin) {
+  auto& body = static_cast<letter<sent<M>>&>(e).body;
+  origin.sender = body.sender;
+  return std::addressof(body.message);
+}
+template <class M>
+void* open_timed(envelope& e, mail_origin& origin) {
+  auto& body = static_cast<letter<timed<M>>&>(e).body;
+  origin.timer = body.timer;
+  return std::addressof(body.message);
+}
+template <class M>
+const M& in_sent(const sent<M>& s) {
+  return s.message;
+}
+template <class M>
+const M& in_timed(const timed<M>& s) {
+  return s.message;
+}
+
+template <class Payload, class M>
+consteval message_type form_of(void* (*open)(envelope&, mail_origin&), int (*priority)(const envelope&)) {
+  message_type type{.name = type_name<M>(), .size = sizeof(letter<Payload>), .drop = &drop_body<Payload>};
+  type.relocate = &relocate_body<Payload>;
+  type.open = open;
+  type.content = &plain<M>;
+  type.priority = priority;
+  return type;
+}
+template <class M>
+inline constexpr message_type plain<sent<M>> =
+    form_of<sent<M>, M>(&open_sent<M>, find_priority<M, sent<M>, in_sent<M>>());
+template <class M>
+inline constexpr message_type plain<timed<M>> =
+    form_of<timed<M>, M>(&open_timed<M>, find_priority<M, timed<M>, in_timed<M>>());
+
+/// The type of the message itself, whatever form it comes in.
+[[nodiscard]] inline const message_type& content_of(const message_type& type) noexcept {
+  return type.content != nullptr ? *type.content : type;
+}
+
+/// A call that somebody holds on to. When it is let go of without an answer, its caller hears so.
+class held_call {
+ public:
+  held_call(kernel& k, mail_origin from) noexcept : origin{from}, kernel_{&k} {}
+  held_call(held_call&& other) noexcept : origin{std::exchange(other.origin, {})}, kernel_{other.kernel_} {}
+  held_call(const held_call&) = delete;
+  held_call& operator=(const held_call&) = delete;
+  held_call& operator=(held_call&&) = delete;
+  ~held_call() { drop({errc::no_reply, "the request was dropped without an answer"}); }
+  void drop(const error& why) noexcept {
+    if (const std::uint64_t call = std::exchange(origin.call, 0)) origin.fail(*kernel_, origin.sender, call, why);
+  }
+
+  mail_origin origin;
+
+ private:
+  kernel* kernel_;
+};
+
+/// The same message again, in the form it came in.
+template <class M>
+[[nodiscard]] envelope* rebuild(mail_origin& origin, M&& message) {
+  using content = std::decay_t<M>;
+  if constexpr (callable_message<content>) {
+    if (origin.call != 0) {
+      auto* e = make_letter<request_body<content>>(plain_request<content>, std::forward<M>(message));
+      e->body.caller = origin.sender;
+      e->body.call = std::exchange(origin.call, 0);
+      return e;
+    }
+  }
+  if (origin.sender) return make_letter<sent<content>>(plain<sent<content>>, origin.sender, std::forward<M>(message));
+  return make_mail<content>(plain<content>, std::forward<M>(message));
+}
+
+}  // namespace detail
+}  // namespace coppice

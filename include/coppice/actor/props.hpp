@@ -1,0 +1,101 @@
+#pragma once
+/// How an actor is made: its class with the arguments of its constructor, and what differs from the defaults.
+///
+///     me.spawn(props<counter>(41));
+///     me.spawn(props<counter>(41).with({.strategy = all_for_one(), .mailbox = mailbox{.capacity = 1000}}));
+///     me.spawn(props<counter>::from([=] { return counter{read(path)}; }));
+#include <coppice/actor/context.hpp>
+
+namespace coppice {
+
+struct actor_options {
+  /// What this actor answers when a child of its own fails. Default: `one_for_one()`. A class may decide itself, with a
+  /// member `directive decide(const child_failure&)`, in the place of the strategy's decider.
+  std::optional<actor_strategy> strategy{};
+  /// For top-level actors: what is answered when it fails itself. Default: `one_for_one()`; as the child of a
+  /// supervisor, it ends with the reason of its failure, and the supervisor decides.
+  std::optional<actor_strategy> guardian{};
+  std::optional<coppice::mailbox> mailbox{};
+  /// Added to those there are.
+  std::vector<receive_middleware> on_receive{};
+  std::vector<send_middleware> on_send{};
+  /// Run once, in the new actor, before its first instance is made. What one throws is a failure of that.
+  std::vector<std::function<void(context&)>> on_init{};
+  /// Whether its children live on, as they are, when it is restarted. Default: they are stopped, and waited for.
+  std::optional<bool> keep_children{};
+};
+
+namespace detail {
+/// Throws `std::invalid_argument` when that makes no sense.
+void change(actor_settings& s, const actor_options& by);
+}  // namespace detail
+
+/// A value that does not change. Arguments are kept by value and copied for every instance.
+template <class A>
+class props {
+ public:
+  template <class... Args>
+    requires(std::is_constructible_v<A, const std::decay_t<Args>&...> ||
+             std::is_constructible_v<A, context&, const std::decay_t<Args>&...>)
+  explicit props(Args&&... args) {
+    auto made = std::make_shared<detail::actor_settings>();
+    made->make = [kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)](void* where, context& me) {
+      std::apply(
+          [&](const std::decay_t<Args>&... a) {
+            if constexpr (std::is_constructible_v<A, const std::decay_t<Args>&...>)
+              ::new (where) A(a...);
+            else
+              ::new (where) A(me, a...);
+          },
+          kept);
+    };
+    settings_ = std::move(made);
+  }
+  /// From a function that gives an `A`, called for every instance, in its actor.
+  template <class F>
+    requires(std::is_invocable_r_v<A, F&> || std::is_invocable_r_v<A, F&, context&>)
+  [[nodiscard]] static props from(F producer) {
+    auto made = std::make_shared<detail::actor_settings>();
+    made->make = [producer](void* where, [[maybe_unused]] context& me) mutable {
+      if constexpr (std::is_invocable_r_v<A, F&>)
+        ::new (where) A(producer());
+      else
+        ::new (where) A(producer(me));
+    };
+    return props{std::move(made)};
+  }
+  /// The same with some settings changed. Throws `std::invalid_argument` when that makes no sense.
+  [[nodiscard]] props with(const actor_options& changes) const {
+    auto changed = std::make_shared<detail::actor_settings>(*settings_);
+    detail::change(*changed, changes);
+    return props{std::move(changed)};
+  }
+
+  /// For the library.
+  [[nodiscard]] const std::shared_ptr<const detail::actor_settings>& settings() const noexcept { return settings_; }
+
+ private:
+  explicit props(std::shared_ptr<const detail::actor_settings> s) noexcept : settings_{std::move(s)} {}
+  std::shared_ptr<const detail::actor_settings> settings_;
+};
+
+/// An actor without a class of its own: `props<behaving>([] { return behaviour{[](hello, context& me) { ... }}; })`.
+class behaving {
+ public:
+  using protocol = coppice::protocol<>;
+  /// `initial` gives the first behaviour of every instance.
+  explicit behaving(context& me, std::function<behaviour()> initial) : initial_{std::move(initial)} {
+    me.become(initial_());
+  }
+  /// After the last `unbecome`: as at first.
+  void handle(any_message m, context& me) {
+    me.become(initial_());
+    me.stash(std::move(m));
+    me.unstash();
+  }
+
+ private:
+  std::function<behaviour()> initial_;
+};
+
+}  // namespace coppice

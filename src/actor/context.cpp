@@ -1,0 +1,95 @@
+#include <coppice/actor/actor.hpp>
+
+namespace coppice {
+
+std::vector<pid> context::children() const {
+  std::vector<pid> all;
+  for (const detail::child_record* c : core_.children_in_order()) all.push_back(c->who);
+  return all;
+}
+
+std::string context::path() const {
+  const auto info = turn_.k->name_of(id());
+  return info.empty() ? to_string(id()) : info;
+}
+
+pid context::child(std::string_view name) const { return where(path() + "/" + std::string{name}); }
+
+std::string context::child_name(std::string_view name) const {
+  if (name.empty() || name.front() == '$' || name.find('/') != std::string_view::npos)
+    throw std::invalid_argument{"the name of an actor must not be empty, begin with a '$' or contain a '/': '" +
+                                std::string{name} + "'"};
+  return std::string{name};
+}
+
+result<pid> context::spawn(const child_spec& spec) { return core_.start_process(turn_, spec); }
+
+void context::through_middleware(pid to, const detail::message_type& type, const void* content,
+                                 const std::function<void()>& inner) {
+  const auto& chain = core_.settings().on_send;
+  const message_view view{type, content};
+  const std::function<void(std::size_t)> from = [&](std::size_t i) {
+    if (i == chain.size()) return inner();
+    chain[i](*this, to, view, [&, i] { from(i + 1); });
+  };
+  from(0);
+}
+
+std::shared_ptr<detail::future_state<terminated>> context::expect_end(pid who, std::chrono::nanoseconds timeout) {
+  auto state = std::make_shared<detail::future_state<terminated>>();
+  core_.expect_end(me_, turn_, who, state, timeout);
+  return state;
+}
+
+future<terminated> context::stop_future(pid who, std::chrono::nanoseconds timeout) {
+  auto state = expect_end(who, timeout);
+  stop(who);
+  return future<terminated>{std::move(state)};
+}
+
+future<terminated> context::poison_future(pid who, std::chrono::nanoseconds timeout) {
+  auto state = expect_end(who, timeout);
+  poison(who);
+  return future<terminated>{std::move(state)};
+}
+
+std::size_t context::stashed() const noexcept {
+  const detail::actor_parts* parts = core_.parts_if_any();
+  return parts != nullptr ? parts->stash.size() : 0;
+}
+
+std::uint64_t context::dropped() const {
+  const detail::actor_parts* parts = core_.parts_if_any();
+  return parts != nullptr && parts->gate ? parts->gate->dropped() : 0;
+}
+
+void context::become(behaviour next) {
+  core_.parts().behaviours.clear();
+  become_stacked(std::move(next));
+}
+
+void context::become_stacked(behaviour next) {
+  core_.parts().behaviours.push_back(std::move(next));
+  core_.settle();
+}
+
+void context::unbecome() {
+  auto& all = core_.parts().behaviours;
+  if (!all.empty()) all.pop_back();
+  core_.settle();
+}
+
+void context::add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry,
+                        detail::envelope* first) {
+  entry.armed = turn_.k->arm(turn_.k->time_after(delay), this->id(), detail::signal::message, first);
+  core_.parts().timers.emplace(id, std::move(entry));
+}
+
+void context::log(log_level level, std::string_view text, std::initializer_list<log_field> fields) {
+  if (!turn_.k->logs(level)) return;
+  std::vector<log_field> all{{"actor", path()}};
+  all.insert(all.end(), fields.begin(), fields.end());
+  turn_.k->log(level, text, all);
+}
+
+}  // namespace coppice

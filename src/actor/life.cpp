@@ -1,0 +1,227 @@
+// The life of an actor: from its birth over its restarts to its end.
+#include <coppice/actor/actor.hpp>
+
+#include "internal/hear.hpp"
+
+namespace coppice::detail {
+
+void send_order(kernel& k, pid to, actor_order o) {
+  k.send_order(to, make_letter<actor_order>(plain<actor_order>, std::move(o)));
+}
+
+actor_core::actor_core(const actor_class& c, std::shared_ptr<const actor_settings> s, actor_birth how) noexcept
+    : body{&c.rare}, class_{&c}, settings_{std::move(s)}, suspended_{how.suspended}, how_{how} {}
+
+void actor_core::settle() noexcept {
+  const bool plainly = takes_mail() && settings_->on_receive.empty() &&
+                       (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout));
+  type = plainly ? &class_->plain : &class_->rare;
+}
+
+verdict actor_core::offer(body& b, turn& t, envelope& e) {
+  auto& me = static_cast<actor_core&>(b);
+  verdict v = verdict::alive;
+  switch (e.what()) {
+    case signal::start: me.begin(t, static_cast<start_letter&>(e)); break;
+    case signal::order: me.take_order(t, take_body<actor_order>(e)); break;
+    case signal::reply: me.take_reply(t, e); break;
+    case signal::message: v = me.take_message(t, e); break;
+    case signal::wake:
+      if (e.type == &plain<gate_token>) {
+        me.take_token(t, take_body<gate_token>(e));
+      } else if (e.type == &plain<receive_check>) {
+        me.check_receive_timeout(t, take_body<receive_check>(e));
+      } else {
+        e.type->drop(*t.k, e, {});
+      }
+      break;
+    default: e.type->drop(*t.k, e, {}); break;
+  }
+  return t.ends ? verdict::ended : v;
+}
+
+void actor_core::begin(turn& t, const start_letter& first) {
+  me_ = t.k->pid_of(*t.p);
+  parent_ = first.with.parent;
+  ack_ = {first.with.parent, first.with.ack};
+  const coppice::mailbox& box = settings_->mailbox;
+  if (box.capacity != 0 || box.by_priority) {
+    static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool waits) {
+      send_order(k, sender, {.what = waits ? actor_order::kind::hold : actor_order::kind::let_go, .from = receiver});
+    };
+    parts().gate = std::make_shared<gate>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
+    t.k->set_gate(*t.p, parts().gate);
+  }
+  create(t);
+}
+
+/// A new instance.
+void actor_core::create(turn& t) {
+  phase_ = phase::running;
+  try {
+    mail_origin nobody;
+    {
+      context me{*this, t, nobody, plain<started>};
+      if (!initialised_)
+        for (const auto& hook : settings_->on_init) hook(me);
+      initialised_ = true;
+      class_->make(*this, me);
+      made_ = true;
+    }
+    t.message = &plain<started>;
+    hear(t, started{});
+  } catch (const exit_with& x) {
+    mail_origin nobody;
+    stops_itself(t, nobody, x.reason());
+  } catch (...) {
+    mail_origin nobody;
+    failed(t, nobody, reason_of_failure(t));
+  }
+  if (!failed_ && phase_ == phase::running) {
+    ack_.give(*t.k, init_result::ok());
+    ack_ = {};
+    go_on(t);
+  }
+}
+
+/// Takes up its mail, and what it has to decide, if nothing is in the way.
+void actor_core::go_on(turn& t) {
+  settle();
+  if (decides() && parts_ && !parts_->deferred.empty())
+    for (actor_order& o : std::exchange(parts_->deferred, {})) child_failed(t, std::move(o));
+  if (!takes_mail()) return;
+  kept_.put_back(t.p->mail);
+  if (parts_ && std::exchange(parts_->token_parked, false)) t.k->push_token(me_, false);
+}
+
+void actor_core::failed(turn& t, mail_origin& origin, exit_reason why) {
+  if (const std::uint64_t call = std::exchange(origin.call, 0))
+    origin.fail(*t.k, origin.sender, call, error{errc::no_reply, to_string(me_) + " failed: " + why.to_string()});
+  fail(t, std::move(why), std::current_exception());
+}
+
+void actor_core::fail(turn& t, exit_reason why, std::exception_ptr thrown) {
+  if (failed_ || phase_ != phase::running) return;  // it is being answered, or is at its end
+  failed_ = true;
+  ++suspended_;
+  settle();
+  tell_children(t, actor_order::kind::suspend, perpetrator_);
+  if (!how_.of_actor) return judge_self(t, why, thrown);
+  send_order(*t.k, parent_,
+             {.what = actor_order::kind::failed,
+              .from = me_,
+              .number = instance_,
+              .marked = made_,
+              .reason = std::move(why),
+              .thrown = std::move(thrown)});
+}
+
+void actor_core::stops_itself(turn& t, mail_origin& origin, exit_reason why) {
+  if (const std::uint64_t call = std::exchange(origin.call, 0))
+    origin.fail(*t.k, origin.sender, call, error{errc::exited, why.to_string()});
+  begin_stop(t, std::move(why), false);
+}
+
+// ---- restart
+
+void actor_core::begin_restart(turn& t, const exit_reason& cause) {
+  phase_ = phase::restarting;
+  settle();
+  if (made_) hear_quietly(t, restarting{cause});
+  end_instance(t);
+  if (parts_) {
+    while (!parts_->stash.empty()) {  // older than what is kept
+      kept_.add_first(parts_->stash.back());
+      parts_->stash.pop_back();
+    }
+    if (!settings_->keep_children) {
+      handler_self me{t};
+      for (const child_record* c : children_in_order()) unwatch(me, c->who);
+      stop_children(t, exit_reason::shutdown(), false);
+      if (!parts_->children.empty()) return;  // the last of them goes on with it
+    }
+  }
+  complete_restart(t);
+}
+
+void actor_core::complete_restart(turn& t) {
+  if (std::exchange(made_, false)) class_->unmake(*this);
+  const bool own_failure = std::exchange(failed_, false);
+  const std::uint32_t over = (own_failure ? 1U : 0U) + std::exchange(extra_, 0U);
+  suspended_ -= over;
+  if (child_record* c = find_child(std::exchange(perpetrator_, {}))) {
+    restart_one(t, *c, exit_reason::shutdown("its parent was restarted for it"));
+    tell_children(t, actor_order::kind::resume, c->who);
+    for (std::uint32_t i = 1; i < over; ++i) tell_children(t, actor_order::kind::resume, {});
+  } else {
+    for (std::uint32_t i = 0; i < over; ++i) tell_children(t, actor_order::kind::resume, {});
+  }
+  create(t);
+}
+
+/// What belongs to the instance goes with it.
+void actor_core::end_instance(turn& t) {
+  ++generation_;
+  if (!parts_) return;
+  parts_->behaviours.clear();
+  for (const auto& [id, timer] : std::exchange(parts_->timers, {})) t.k->disarm(timer.armed);
+  parts_->receive_timeout = no_timeout;
+  ++parts_->receive_checks;
+  for (const auto& [number, f] : parts_->futures) f->continuations.clear();
+  for (const auto& [number, f] : parts_->ends) f->continuations.clear();
+}
+
+// ---- the end
+
+void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
+  if (phase_ == phase::stopping || phase_ == phase::ended) return;
+  phase_ = phase::stopping;
+  ending_ = std::move(reason);
+  settle();
+  if (made_) hear_quietly(t, stopping{ending_});
+  end_instance(t);
+  stop_children(t, exit_reason::shutdown(), drain);
+  if (!parts_ || parts_->children.empty()) finish_stop(t);
+}
+
+void actor_core::finish_stop(turn& t) {
+  if (made_) hear_quietly(t, stopped{ending_});
+  phase_ = phase::ended;
+  t.ending = std::move(ending_);
+  t.ends = true;
+}
+
+void actor_core::destroy(body& b, kernel& k) noexcept {
+  auto& me = static_cast<actor_core&>(b);
+  if (std::exchange(me.made_, false)) me.class_->unmake(me);
+  const loss how = loss_by(me.me_);
+  const auto drop = [&](envelope* e) {
+    if (e->what() == signal::message && !e->type->is_request && !k.crashed()) k.note_dead_letter(me.me_, *e);
+    discard(k, e, how);
+  };
+  if (me.parts_) {
+    for (envelope* e : std::exchange(me.parts_->stash, {})) drop(e);
+    for (const auto& [number, f] : me.parts_->futures) f->fail(k, error_of(how));
+    for (const auto& [number, f] : me.parts_->ends) f->fail(k, error_of(how));
+  }
+  while (envelope* e = me.kept_.take()) drop(e);
+  if (me.parts_ && me.parts_->gate) {
+    k.drop_gate(me.me_);
+    for (envelope* e : me.parts_->gate->close(k, me.me_)) drop(e);
+  }
+  me.class_->free(me);
+}
+
+std::uint32_t actor_core::held(const body& b) noexcept {
+  const auto& me = static_cast<const actor_core&>(b);
+  std::size_t all = me.kept_.size();
+  if (me.parts_) all += me.parts_->stash.size() + (me.parts_->gate ? me.parts_->gate->size() : 0);
+  return static_cast<std::uint32_t>(all);
+}
+
+void actor_core::log_failure(turn& t, std::string_view where) {
+  t.k->log(log_level::error, "actor failed where that changes nothing",
+           {{"pid", to_string(me_)}, {"in", std::string{where}}, {"reason", reason_of_failure(t).to_string()}});
+}
+
+}  // namespace coppice::detail
