@@ -53,6 +53,16 @@ future<terminated> context::poison_future(pid who, std::chrono::nanoseconds time
   return future<terminated>{std::move(state)};
 }
 
+bool context::forward_copy(pid to, const any_message& message) {
+  const detail::envelope& mail = message.content();
+  if (mail.type->copy == nullptr) return false;
+  detail::envelope* e = mail.type->copy(mail);
+  detail::mail_origin again = origin_;
+  if (e->type->close != nullptr) e->type->close(*e, again);
+  turn_.k->send(to, detail::signal::message, e);
+  return true;
+}
+
 std::size_t context::stashed() const noexcept {
   const detail::actor_parts* parts = core_.parts_if_any();
   return parts != nullptr ? parts->stash.size() : 0;

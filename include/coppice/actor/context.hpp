@@ -90,6 +90,9 @@ class context {
   template <class To, class M>
   void forward(const To& to, M&& message);
 
+  /// The same for a copy; false: it can't be copied.
+  bool forward_copy(pid to, const any_message& message);
+
   // -- the end
 
   /// Stops an actor, behind the message it is handling and ahead of its mail; what is left are dead letters.

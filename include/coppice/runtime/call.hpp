@@ -99,18 +99,21 @@ const M& in_request(const request_body<M>& r) {
   return r.message;
 }
 
+template <class M>
+consteval message_type plain_request_type() {
+  message_type type{.name = type_name<M>(), .size = sizeof(letter<request_body<M>>), .drop = &drop_request<M>};
+  type.is_request = true;
+  type.fail = &fail_request<M>;
+  type.relocate = &relocate_body<request_body<M>>;
+  type.open = &open_request_body<M>;
+  type.close = &close_request_body<M>;
+  type.content = &plain<M>;
+  traits_of<M, request_body<M>, in_request<M>>::add_to(type);
+  return type;
+}
 /// The type of a request to a process that receives it by type.
 template <class M>
-inline constexpr message_type plain_request{.name = type_name<M>(),
-                                            .size = sizeof(letter<request_body<M>>),
-                                            .drop = &drop_request<M>,
-                                            .is_request = true,
-                                            .fail = &fail_request<M>,
-                                            .relocate = &relocate_body<request_body<M>>,
-                                            .open = &open_request_body<M>,
-                                            .close = &close_request_body<M>,
-                                            .content = &plain<M>,
-                                            .priority = find_priority<M, request_body<M>, in_request<M>>()};
+inline constexpr message_type plain_request = plain_request_type<M>();
 
 template <class R>
 struct pending_reply_of : pending_reply {

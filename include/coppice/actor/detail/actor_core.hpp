@@ -104,15 +104,13 @@ struct continuation_ready {
 struct receive_check {
   std::uint64_t number;
 };
+consteval message_type poison_type() {
+  message_type type = plain_type<poison_pill>();
+  type.never_dropped = true;
+  return type;
+}
 template <>
-inline constexpr message_type plain<poison_pill>{
-    .name = "poison pill",
-    .size = sizeof(letter<poison_pill>),
-    .drop = &drop_body<poison_pill>,
-    .relocate = &relocate_body<poison_pill>,
-    .open = &open_body<poison_pill>,
-    .priority = &priority_of<poison_pill, poison_pill, itself<poison_pill>>,
-    .never_dropped = true};
+inline constexpr message_type plain<poison_pill> = poison_type();
 
 /// A child as its parent knows it.
 struct child_record {

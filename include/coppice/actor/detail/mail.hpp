@@ -43,21 +43,19 @@ const M& in_timed(const timed<M>& s) {
   return s.message;
 }
 
-template <class Payload, class M>
-consteval message_type form_of(void* (*open)(envelope&, mail_origin&), int (*priority)(const envelope&)) {
+template <class Payload, class M, void* (*open)(envelope&, mail_origin&), const M& (*in)(const Payload&)>
+consteval message_type form_of() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<Payload>), .drop = &drop_body<Payload>};
   type.relocate = &relocate_body<Payload>;
   type.open = open;
   type.content = &plain<M>;
-  type.priority = priority;
+  traits_of<M, Payload, in>::add_to(type);
   return type;
 }
 template <class M>
-inline constexpr message_type plain<sent<M>> =
-    form_of<sent<M>, M>(&open_sent<M>, find_priority<M, sent<M>, in_sent<M>>());
+inline constexpr message_type plain<sent<M>> = form_of<sent<M>, M, &open_sent<M>, &in_sent<M>>();
 template <class M>
-inline constexpr message_type plain<timed<M>> =
-    form_of<timed<M>, M>(&open_timed<M>, find_priority<M, timed<M>, in_timed<M>>());
+inline constexpr message_type plain<timed<M>> = form_of<timed<M>, M, &open_timed<M>, &in_timed<M>>();
 
 /// The type of the message itself, whatever form it comes in.
 [[nodiscard]] inline const message_type& content_of(const message_type& type) noexcept {

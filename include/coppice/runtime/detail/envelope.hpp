@@ -1,5 +1,6 @@
 #pragma once
 /// What travels between processes: one queue per process holds messages and all other signals, in the order of arrival.
+#include <functional>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -101,6 +102,10 @@ struct message_type {
   const message_type* content = nullptr;
   /// For mailboxes that care; null: the usual one.
   int (*priority)(const envelope&) = nullptr;
+  /// For routers; null: it has none.
+  std::uint64_t (*key)(const envelope&) = nullptr;
+  /// Null: it can't be copied.
+  envelope* (*copy)(const envelope&) = nullptr;
   /// Full mailboxes take it all the same.
   bool never_dropped = false;
   /// It does not interrupt a receive timeout.
@@ -188,42 +193,45 @@ void* open_body(envelope& e, mail_origin&) {
   return std::addressof(static_cast<letter<M>&>(e).body);
 }
 
-/// A message may have a priority: a constant of its type, or a function of its own. `in` gives the message within the
-/// payload of a letter.
-template <class M>
-concept has_priority = requires(const M& m) { m.priority(); } || requires { int{M::priority}; };
-template <class M, class Payload, const M& (*in)(const Payload&)>
-int priority_of(const envelope& e) {
-  const M& m = in(static_cast<const letter<Payload>&>(e).body);
-  if constexpr (requires { m.priority(); })
-    return m.priority();
-  else
-    return M::priority;
-}
-template <class M, class Payload, const M& (*in)(const Payload&)>
-consteval int (*find_priority())(const envelope&) {
-  if constexpr (has_priority<M>)
-    return &priority_of<M, Payload, in>;
-  else
-    return nullptr;
-}
 template <class M>
 const M& itself(const M& m) {
   return m;
 }
 
+/// What a message may say of itself, as a constant or a function: `priority`, for mailboxes that care, and
+/// `routing_key`, for routers. `in` gives the message within the payload of a letter.
+template <class M, class Payload, const M& (*in)(const Payload&)>
+struct traits_of {
+  static const M& message(const envelope& e) { return in(static_cast<const letter<Payload>&>(e).body); }
+  static int priority(const envelope& e) {
+    if constexpr (requires(const M& m) { m.priority(); })
+      return message(e).priority();
+    else
+      return M::priority;
+  }
+  static std::uint64_t key(const envelope& e) { return std::hash<std::decay_t<decltype(message(e).routing_key())>>{}(message(e).routing_key()); }
+  static envelope* copy(const envelope& e) {
+    return make_letter<Payload>(*e.type, static_cast<const letter<Payload>&>(e).body);
+  }
+  static consteval void add_to(message_type& type) {
+    if constexpr (requires(const M& m) { m.priority(); } || requires { int{M::priority}; }) type.priority = &priority;
+    if constexpr (requires(const M& m) { m.routing_key(); }) type.key = &key;
+    if constexpr (std::is_copy_constructible_v<M>) type.copy = &copy;
+    type.unnoticed = requires { requires M::keeps_receive_timeout; };
+  }
+};
+
+template <class M>
+consteval message_type plain_type() {
+  message_type type{.name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>};
+  type.relocate = &relocate_body<M>;
+  type.open = &open_body<M>;
+  traits_of<M, M, itself<M>>::add_to(type);
+  return type;
+}
 /// The type of an untyped message `M`, as `receive<M>` looks for it.
 template <class M>
-inline constexpr message_type plain{.name = type_name<M>(),
-                                    .size = sizeof(letter<M>),
-                                    .drop = &drop_body<M>,
-                                    .relocate = &relocate_body<M>,
-                                    .open = &open_body<M>,
-                                    .priority = find_priority<M, M, itself<M>>(),
-                                    .unnoticed = requires {requires M::keeps_receive_timeout;
-}  // namespace coppice::detail
-}
-;
+inline constexpr message_type plain = plain_type<M>();
 
 /// Takes the payload out of an envelope and leaves it empty, also when moving it throws.
 template <class M>

@@ -1,0 +1,102 @@
+#pragma once
+/// Routers: an actor that hands each message on to one of many, its routees, with its sender and its call.
+///
+///     const auto workers = me.spawn(pool_of(props<worker>(), {.how = routing::round_robin, .size = 4}));
+///     me.send(actor_ref<worker>{workers.id()}, job{1});        // as to one worker
+///     const auto all = me.spawn(group_of({a, b, c}, {.how = routing::broadcast}));
+///
+/// The routees of a pool are children of the router, which supervises them by the strategy of its own props; those of a
+/// group are anybody's. A routee that has ended leaves, and is not replaced. With no routee left, messages are dead
+/// letters.
+#include <coppice/actor/actor.hpp>
+
+namespace coppice {
+
+enum class routing : std::uint8_t {
+  round_robin,
+  random,
+  /// A copy to each; of a call, the first answer counts. What can't be copied is a dead letter.
+  broadcast,
+  /// By the message's `routing_key()`, a function of its own that gives a text or a number: the same key goes to the
+  /// same routee, and when one comes or goes, only keys of that one move. What has no key is a dead letter.
+  consistent_hash,
+};
+[[nodiscard]] std::string_view to_string(routing how) noexcept;
+
+struct group_options {
+  routing how = routing::round_robin;
+};
+struct pool_options {
+  routing how = routing::round_robin;
+  std::size_t size = 1;
+};
+
+// What a router itself handles:
+
+/// Twice is once.
+struct add_routee {
+  pid who;
+};
+/// A routee of a pool is poisoned: it handles what it has.
+struct remove_routee {
+  pid who;
+};
+struct get_routees {
+  using reply = std::vector<pid>;
+};
+/// Of a pool: more are spawned, or the youngest are removed. One is left at least.
+struct resize_pool {
+  std::size_t size;
+};
+/// To all routees, whatever the routing.
+struct to_all_routees {
+  std::function<void(context&, pid)> send;
+};
+template <class M>
+[[nodiscard]] to_all_routees broadcast_of(M message) {
+  return {[message = std::move(message)](context& me, pid to) {
+    if (me.sender())
+      me.request_as(me.sender(), to, M(message));
+    else
+      me.send(to, M(message));
+  }};
+}
+
+class router {
+ public:
+  using protocol = coppice::protocol<add_routee, remove_routee, get_routees, resize_pool, to_all_routees>;
+  using spawn_one = std::function<pid(context&)>;
+  router(routing how, std::vector<pid> group) : how_{how}, routees_{std::move(group)} {}
+  router(routing how, std::size_t size, spawn_one spawn) : how_{how}, size_{size}, spawn_{std::move(spawn)} {}
+
+  void handle(started, context& me);
+  void handle(const terminated& gone);
+  void handle(add_routee m, context& me);
+  void handle(remove_routee m, context& me);
+  [[nodiscard]] std::vector<pid> handle(get_routees) const { return routees_; }
+  void handle(resize_pool m, context& me);
+  void handle(const to_all_routees& m, context& me);
+  void handle(any_message m, context& me);
+
+ private:
+  void resize(std::size_t size, context& me);
+  void remove(pid who, context& me);
+  [[nodiscard]] pid choose(const detail::envelope& mail, context& me);
+
+  routing how_;
+  std::size_t size_ = 0;
+  spawn_one spawn_;
+  std::vector<pid> routees_;
+  std::size_t next_ = 0;
+};
+
+/// Throws `std::invalid_argument` for a size of 0.
+template <class A>
+[[nodiscard]] props<router> pool_of(props<A> routee, pool_options options) {
+  if (options.size == 0) throw std::invalid_argument{"pool_of: the size must be at least 1"};
+  return props<router>(options.how, options.size,
+                       router::spawn_one{[routee](context& me) { return me.spawn(routee).id(); }});
+}
+[[nodiscard]] props<router> group_of(std::vector<pid> routees, group_options options = {});
+
+}  // namespace coppice
