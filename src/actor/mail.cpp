@@ -333,6 +333,7 @@ void actor_core::check_receive_timeout(turn& t, receive_check check) {
 void actor_core::take_token(turn& t, const gate_token& token) {
   if (token.opens) {
     parts().gate_open = true;
+    settle();
   } else if (!takes_mail()) {
     parts().token_parked = true;
     return;

@@ -1,7 +1,7 @@
-#include <coppice/actor/router.hpp>
-
 #include <algorithm>
 #include <array>
+
+#include <coppice/actor/router.hpp>
 
 namespace coppice {
 

@@ -389,7 +389,10 @@ void kernel::bring_forward(slot& p, envelope* from) {
   }
   envelope* before = nullptr;
   for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
-    if (e->serial() != p.serial() || !goes_first(*this, p, *e)) continue;
+    if (e->serial() != p.serial()) continue;
+    // Whoever watches it and then tells it to stop wants to hear how it ended.
+    if (e->what() == signal::monitor || e->what() == signal::demonitor) apply_ahead(p, *e);
+    if (!goes_first(*this, p, *e)) continue;
     envelope* moved = e->type->relocate(*e);
     e->become(signal::done);
     moved->next.store(from, std::memory_order_relaxed);

@@ -94,14 +94,16 @@ void free_actor(actor_core& core) noexcept {
 }
 
 template <class A, class M>
-bool try_handler(A& object, context& me, const message_type& type, void* message) {
+bool try_handler([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[maybe_unused]] const message_type& type,
+                 [[maybe_unused]] void* message) {
   if constexpr (handles_message<A, M>) {
     if (&type == &plain<M>) return call_handler(object, me, *static_cast<M*>(message)), true;
   }
   return false;
 }
 template <class A, class... Ms>
-bool try_handlers(A& object, context& me, const message_type& type, void* message, protocol<Ms...>*) {
+bool try_handlers([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[maybe_unused]] const message_type& type,
+                  [[maybe_unused]] void* message, protocol<Ms...>*) {
   static_assert((handles_message<A, Ms> && ...), "the protocol lists a message that the class does not handle");
   return (try_handler<A, Ms>(object, me, type, message) || ...);
 }

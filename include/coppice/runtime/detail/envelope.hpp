@@ -1,8 +1,8 @@
 #pragma once
 /// What travels between processes: one queue per process holds messages and all other signals, in the order of arrival.
-#include <functional>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -209,7 +209,9 @@ struct traits_of {
     else
       return M::priority;
   }
-  static std::uint64_t key(const envelope& e) { return std::hash<std::decay_t<decltype(message(e).routing_key())>>{}(message(e).routing_key()); }
+  static std::uint64_t key(const envelope& e) {
+    return std::hash<std::decay_t<decltype(message(e).routing_key())>>{}(message(e).routing_key());
+  }
   static envelope* copy(const envelope& e) {
     return make_letter<Payload>(*e.type, static_cast<const letter<Payload>&>(e).body);
   }

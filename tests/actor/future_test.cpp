@@ -1,0 +1,298 @@
+// Futures, and going on when they are done (reference facts 41-43, 172-178; T16, T17; U9, U16).
+#include <gtest/gtest.h>
+
+#include "stage.hpp"
+
+namespace {
+
+using namespace coppice;
+
+std::string word(const result<std::string>& r) { return r ? *r : "error " + std::string{to_string(r.error().code())}; }
+
+/// Asks `who` and writes the answer down.
+auto asks(std::shared_ptr<lines> book, pid who, std::string text, std::chrono::nanoseconds timeout = 5s) {
+  return [=](context& me) {
+    const auto f = me.request_future(who, question{text}, timeout);
+    me.reenter_after(f, [book](const result<std::string>& r, context&) { book->push_back("got " + word(r)); });
+  };
+}
+
+/// Never answers.
+struct mute {
+  using protocol = coppice::protocol<question>;
+  void handle(question m, context& me) { me.stash(std::move(m)); }
+};
+
+TEST(future, has_the_answer_without_blocking_the_actor) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x"));
+  EXPECT_EQ(s.heard(), (lines{"got x"}));
+}
+
+TEST(future, of_a_request_to_oneself_is_no_deadlock) {
+  stage s;
+  const auto a = s.enter("a");
+  (void)s.heard();
+  s.in(a, asks(s.book, a.id(), "me"));
+  EXPECT_EQ(s.heard(), (lines{"got me"}));
+}
+
+TEST(future, of_two_that_ask_each_other_is_no_deadlock) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  a.tell(s.rt, act{asks(s.book, b.id(), "x")});
+  b.tell(s.rt, act{asks(s.book, a.id(), "y")});
+  lines heard = s.heard();
+  std::ranges::sort(heard);
+  EXPECT_EQ(heard, (lines{"got x", "got y"}));
+}
+
+TEST(future, fails_at_once_when_nobody_is_there) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  stop_actor(s.rt, b.id());
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x", forever));
+  EXPECT_EQ(s.heard(), (lines{"got error noproc"}));
+}
+
+TEST(future, fails_at_once_when_the_handler_fails) {
+  stage s;
+  const auto a = s.enter("a");
+  const player_ref b{spawn_actor(s.rt, props<behaving>([] {
+                                   return behaviour{[](question, context&) { throw std::runtime_error{"no"}; }};
+                                 }))
+                         .id()};
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x", forever));
+  EXPECT_EQ(s.heard(), (lines{"got error no_reply"}));
+}
+
+TEST(future, fails_when_the_target_ends_first) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(s.rt, props<mute>());
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x", forever));
+  EXPECT_EQ(s.heard(), lines{});
+  stop_actor(s.rt, b.id());
+  EXPECT_EQ(s.heard(), (lines{"got error exited"}));
+}
+
+TEST(future, times_out) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(s.rt, props<mute>());
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x", 2s));
+  s.pass(1900ms);
+  EXPECT_EQ(s.heard(), lines{});
+  s.pass(200ms);
+  EXPECT_EQ(s.heard(), (lines{"got error timeout"}));
+  s.in(a, asks(s.book, b.id(), "x", 0s));
+  s.pass(10ms);
+  EXPECT_EQ(s.heard(), (lines{"got error timeout"}));
+  s.in(a,
+       [b](context& me) { EXPECT_THROW((void)me.request_future(b.id(), question{"x"}, -1s), std::invalid_argument); });
+}
+
+TEST(future, is_completed_once_whatever_the_race) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    stage s{seed};
+    const auto a = s.enter("a");
+    // Answers about when the time is over.
+    const auto b = spawn_actor(s.rt, props<behaving>([] {
+                                 return behaviour{[](question m, context& me) {
+                                                    if (m.text == "again") return me.respond(std::string{"x"});
+                                                    m.text = "again";
+                                                    me.stash(std::move(m));
+                                                    me.after(1s, note{});
+                                                  },
+                                                  [](note, context& me) { me.unstash_all(); }};
+                               }));
+    (void)s.heard();
+    s.in(a, asks(s.book, b.id(), "x", 1s));
+    s.pass(3s);
+    const lines heard = s.heard();
+    ASSERT_EQ(heard.size(), 1U) << seed;
+    EXPECT_TRUE(heard[0] == "got x" || heard[0] == "got error timeout") << heard[0];
+  }
+}
+
+TEST(future, over_the_network_fails_when_the_node_is_lost) {
+  stage s;
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(far.rt(), props<mute>());
+  s.pass(1s);
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x", forever));
+  s.pass(1s);
+  far.crash();
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), (lines{"got error noconnection"}));
+}
+
+TEST(pipe_to, sends_the_value_or_the_error_to_all) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  const auto c = s.enter("c");
+  const auto quiet = spawn_actor(s.rt, props<mute>());
+  (void)s.heard();
+  s.in(a, [=](context& me) {
+    const auto f = me.request_future(b, question{"x"});
+    f.pipe_to(b);
+    f.pipe_to(c);
+    f.pipe_to(me.id());
+  });
+  lines heard = s.heard();
+  std::ranges::sort(heard);
+  EXPECT_EQ(heard, (lines{"a: text x", "b: text x", "c: text x"}));
+  s.in(a, [=](context& me) { me.request_future(quiet, question{"x"}, 1s).pipe_to(c); });
+  s.pass(2s);
+  EXPECT_EQ(s.heard(), (lines{"c: error timeout"}));
+}
+
+TEST(pipe_to, of_a_future_that_is_done_sends_at_once) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.in(a, [=](context& me) {
+    const auto f = me.request_future(b, question{"x"});
+    me.reenter_after(f, [f, b](const auto&, context&) {
+      EXPECT_NE(f.get(), nullptr);
+      f.pipe_to(b);
+    });
+  });
+  EXPECT_EQ(s.heard(), (lines{"b: text x"}));
+}
+
+TEST(pipe_to, goes_on_when_its_actor_restarts) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.in(a, [=](context& me) {
+    me.request_future(b, question{"x"}).pipe_to(b);
+    throw 1;
+  });
+  lines heard = s.heard();
+  std::ranges::sort(heard);
+  EXPECT_EQ(heard, (lines{"a: restarting", "a: started", "b: text x"}));
+}
+
+TEST(continuation, may_answer_the_call_of_its_message) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  const auto middle =
+      spawn_actor(s.rt, props<behaving>([b] {
+                    return behaviour{[b](question m, context& me) {
+                      const auto f = me.request_future(b, question{m.text + "!"});
+                      me.reenter_after(f, [](const result<std::string>& r, context& c) { c.respond(word(r)); });
+                    }};
+                  }));
+  (void)s.heard();
+  s.in(a, asks(s.book, middle.id(), "x"));
+  EXPECT_EQ(s.heard(), (lines{"got x!"}));
+}
+
+TEST(continuation, of_an_earlier_instance_does_not_run_and_its_caller_hears) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto quiet = spawn_actor(s.rt, props<mute>());
+  const auto middle =
+      spawn_actor(s.rt, props<behaving>([quiet, book = s.book] {
+                    return behaviour{[quiet, book](question, context& me) {
+                                       const auto f = me.request_future(quiet, question{"?"}, 2s);
+                                       me.reenter_after(f, [book](const auto&, context&) { book->push_back("ran"); });
+                                     },
+                                     [](note, context&) { throw 1; }};
+                  }));
+  (void)s.heard();
+  s.in(a, asks(s.book, middle.id(), "x"));
+  s.rt.send(middle.id(), note{});
+  EXPECT_EQ(s.heard(), (lines{"got error no_reply"}));
+  s.pass(1min);
+  EXPECT_EQ(s.heard(), lines{});
+}
+
+TEST(continuation, waits_while_the_actor_is_suspended_and_runs_before_later_mail) {
+  stage s;
+  const auto top = s.enter("top", {.strategy = custom_strategy([](const child_failure&) {
+                                     return judgement{.what = directive::restart, .after = 10s};
+                                   })});
+  player_ref mid;
+  player_ref a;
+  s.in(top, [&](context& me) { mid = me.spawn(s.role("mid").with({.keep_children = true})); });
+  s.in(mid, [&](context& me) { a = me.spawn(s.role("a")); });
+  const auto slow = spawn_actor(s.rt, props<behaving>([] {
+                                  return behaviour{[](question m, context& me) {
+                                                     if (me.stashed() == 0 && m.text != "again") {
+                                                       m.text = "again";
+                                                       me.stash(std::move(m));
+                                                       me.after(1s, note{});
+                                                     } else {
+                                                       me.respond(std::string{"x"});
+                                                     }
+                                                   },
+                                                   [](note, context& me) { me.unstash(); }};
+                                }));
+  s.in(a, asks(s.book, slow.id(), "x"));
+  (void)s.heard();
+  s.in(mid, [](context&) { throw 1; });  // suspends a with it
+  s.pass(2s);
+  s.tell(a, "later");
+  EXPECT_EQ(s.heard(), lines{});
+  s.pass(10s);
+  EXPECT_EQ(s.heard(), (lines{"mid: restarting", "mid: started", "got x", "a: later"}));
+}
+
+TEST(continuation, that_throws_fails_the_actor) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.in(a, [b](context& me) {
+    me.reenter_after(me.request_future(b, question{"x"}), [](const auto&, context&) { throw 1; });
+  });
+  EXPECT_EQ(s.heard(), (lines{"a: restarting", "a: started"}));
+}
+
+TEST(stop_future, has_the_notice_and_the_name_is_free) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor_named(s.rt, "bee", s.role("b"));
+  (void)s.heard();
+  s.in(a, [&, b = *b](context& me) {
+    me.reenter_after(me.stop_future(b.id()), [&, b](const result<terminated>& r, context& c) {
+      EXPECT_EQ(r->who, b.id());
+      EXPECT_EQ(r->reason, exit_reason::normal());
+      EXPECT_EQ(c.where("bee"), pid{});
+      s.book->push_back("done");
+    });
+  });
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "done"}));
+}
+
+TEST(stop_future, times_out_as_it_is_told) {
+  stage s;
+  const auto a = s.enter("a");
+  (void)s.heard();
+  s.in(a, [&](context& me) {
+    me.reenter_after(me.stop_future(me.id(), forever), [](const auto&, context&) { FAIL() << "it was stopped"; });
+    me.reenter_after(me.poison_future(pid::from_parts(me.id().node(), 7777, 0), 3s),
+                     [](const auto&, context&) { FAIL() << "it was stopped"; });
+  });
+  EXPECT_EQ(s.heard(), (lines{"a: stopping", "a: stopped"}));
+}
+
+}  // namespace

@@ -1,0 +1,244 @@
+// Watching others (reference facts 147-164; T11, T12, T35).
+#include <gtest/gtest.h>
+
+#include "stage.hpp"
+
+namespace {
+
+using namespace coppice;
+
+TEST(watch, tells_of_the_end_once_with_its_reason) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) {
+    me.watch(b);
+    me.watch(b);
+  });
+  (void)s.heard();
+  s.in(b, [](context&) { throw exit_with{exit_reason::error("tired")}; });
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped error"}));
+}
+
+TEST(watch, of_what_has_ended_is_answered_at_once) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  stop_actor(s.rt, b.id());
+  (void)s.heard();
+  s.in(a, [b](context& me) { me.watch(b); });
+  EXPECT_EQ(s.heard(), (lines{"a: terminated not_found noproc"}));
+  s.in(a, [](context& me) { me.watch(pid{}); });
+  EXPECT_EQ(s.heard(), (lines{"a: terminated not_found noproc"}));
+}
+
+TEST(watch, while_it_stops_is_answered_when_it_has) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  player_ref child;
+  s.in(b, [&](context& me) { child = me.spawn(s.role("c")); });
+  (void)s.heard();
+  stop_actor(s.rt, b.id());
+  a.tell(s.rt, act{[b](context& me) { me.watch(b); }});
+  const lines heard = s.heard();
+  EXPECT_EQ(heard.back(), heard.back().starts_with("a: terminated") ? heard.back() : "a: terminated ...");
+  EXPECT_EQ(std::ranges::count_if(heard, [](const auto& l) { return l.starts_with("a: terminated"); }), 1);
+}
+
+TEST(watch, notice_comes_behind_the_mail_the_dead_sent) {
+  for (std::uint64_t seed = 1; seed < 50; ++seed) {
+    stage s{seed};
+    const auto a = s.enter("a");
+    const auto b = s.enter("b");
+    s.in(a, [b](context& me) { me.watch(b); });
+    (void)s.heard();
+    b.tell(s.rt, act{[a](context& me) {
+             for (int i = 0; i < 5; ++i) me.send(a, note{std::to_string(i)});
+             me.stop();
+           }});
+    lines heard = s.heard();
+    std::erase_if(heard, [](const auto& l) { return l.starts_with("b"); });
+    EXPECT_EQ(heard, (lines{"a: 0", "a: 1", "a: 2", "a: 3", "a: 4", "a: terminated stopped normal"})) << seed;
+  }
+}
+
+TEST(watch, nothing_comes_after_unwatch_also_when_it_is_queued) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  (void)s.heard();
+  // The end of b is in the mailbox of a before a gets to run.
+  s.in(a, [&, b](context& me) {
+    stop_actor(s.rt, b.id());
+    me.unwatch(b.id());
+  });
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+}
+
+TEST(watch, nothing_comes_after_unwatch_of_an_end_that_came_while_it_was_suspended) {
+  stage s;
+  const auto top =
+      s.enter("top", {.strategy = one_for_one(
+                          {.decide = [](const child_failure&) { return directive::resume; }, .wait = std::nullopt})});
+  const auto b = s.enter("b");
+  player_ref a;
+  s.in(top, [&](context& me) { a = me.spawn(s.role("a")); });
+  s.in(a, [b](context& me) { me.watch(b); });
+  (void)s.heard();
+  a.tell(s.rt, act{[](context&) { throw 1; }});
+  a.tell(s.rt, act{[b](context& me) { me.unwatch(b.id()); }});
+  stop_actor(s.rt, b.id());
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+}
+
+TEST(watch, a_restart_is_no_end) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  (void)s.heard();
+  s.in(b, [](context&) { throw 1; });
+  EXPECT_EQ(s.heard(), (lines{"b: restarting", "b: started"}));
+  stop_actor(s.rt, b.id());
+  EXPECT_EQ(s.heard().back(), "a: terminated stopped normal") << "the watch outlived the restart";
+}
+
+TEST(watch, survives_a_restart_of_the_watcher) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.in(a, [](context&) { throw 1; });
+  (void)s.heard();
+  stop_actor(s.rt, b.id());
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
+}
+
+TEST(watch, of_children_that_a_restart_stops_is_over) {
+  stage s;
+  const auto a = s.enter("a");
+  s.in(a, [&](context& me) { me.watch(me.spawn(s.role("c"))); });
+  (void)s.heard();
+  s.in(a, [](context&) { throw 1; });
+  EXPECT_EQ(s.heard(), (lines{"a: restarting", "c: stopping", "c: stopped", "a: started"}));
+}
+
+TEST(watch, a_parent_hears_of_its_child_once_and_only_when_it_watches) {
+  stage s;
+  const auto a = s.enter("a");
+  player_ref c;
+  s.in(a, [&](context& me) { c = me.spawn(s.role("c")); });
+  (void)s.heard();
+  stop_actor(s.rt, c.id());
+  EXPECT_EQ(s.heard(), (lines{"c: stopping", "c: stopped"}));
+  s.in(a, [&](context& me) {
+    c = me.spawn(s.role("c"));
+    me.watch(c);
+  });
+  (void)s.heard();
+  stop_actor(s.rt, c.id());
+  stop_actor(s.rt, c.id());
+  EXPECT_EQ(s.heard(), (lines{"c: stopping", "c: stopped", "a: terminated stopped normal"}));
+}
+
+TEST(watch, of_oneself_is_nothing) {
+  stage s;
+  const auto a = s.enter("a");
+  s.in(a, [](context& me) { me.watch(me.id()); });
+  (void)s.heard();
+  stop_actor(s.rt, a.id());
+  EXPECT_EQ(s.heard(), (lines{"a: stopping", "a: stopped"}));
+}
+
+TEST(watch, each_watcher_hears_for_itself) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  const auto c = s.enter("c");
+  s.in(a, [c](context& me) { me.watch(c); });
+  s.in(b, [c](context& me) { me.watch(c); });
+  (void)s.heard();
+  stop_actor(s.rt, c.id());
+  lines heard = s.heard();
+  std::ranges::sort(heard);
+  EXPECT_EQ(heard,
+            (lines{"a: terminated stopped normal", "b: terminated stopped normal", "c: stopped", "c: stopping"}));
+}
+
+TEST(watch, can_be_renewed_after_the_notice) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  stop_actor(s.rt, b.id());
+  (void)s.heard();
+  s.in(a, [b](context& me) { me.watch(b); });
+  EXPECT_EQ(s.heard(), (lines{"a: terminated not_found noproc"}));
+}
+
+TEST(watch, a_name_can_be_used_again_after_the_notice) {
+  stage s;
+  const auto a = s.enter("a");
+  s.in(a, [&](context& me) {
+    const auto c = me.spawn_named("c", s.role("c"));
+    me.watch(*c);
+    me.stop(c->id());
+  });
+  EXPECT_EQ(s.heard().back(), "a: terminated stopped normal");
+  s.in(a, [&](context& me) { EXPECT_TRUE(me.spawn_named("c", s.role("c")).has_value()); });
+}
+
+TEST(watch, a_forged_notice_is_not_believed) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  (void)s.heard();
+  s.rt.send(a.id(), terminated{.who = b.id(), .why = terminated::cause::stopped, .reason = {}});
+  EXPECT_EQ(s.heard(), lines{});
+}
+
+TEST(watch, of_an_actor_on_a_node_that_is_lost_says_so_once) {
+  stage s;
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  (void)s.heard();
+  far.crash();
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+}
+
+TEST(watch, of_an_actor_on_another_node_hears_how_it_ended) {
+  stage s;
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  (void)s.heard();
+  stop_actor(far.rt(), b.id());
+  s.pass(1s);
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  EXPECT_EQ(s.heard(), (lines{"a: terminated not_found noproc"}));
+}
+
+TEST(watch, stopping_an_actor_on_another_node_works) {
+  stage s;
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.pass(1s);
+  (void)s.heard();
+  s.in(a, [b](context& me) { me.stop(b.id()); });
+  s.pass(1s);
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+}
+
+}  // namespace
