@@ -131,6 +131,7 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
   if (made_) hear_quietly(t, restarting{cause});
   end_instance(t);
   if (parts_) {
+    parts_->behaviours.clear();
     while (!parts_->stash.empty()) {  // older than what is kept
       kept_.add_first(parts_->stash.back());
       parts_->stash.pop_back();
@@ -164,7 +165,6 @@ void actor_core::complete_restart(turn& t) {
 void actor_core::end_instance(turn& t) {
   ++generation_;
   if (!parts_) return;
-  parts_->behaviours.clear();
   for (const auto& [id, timer] : std::exchange(parts_->timers, {})) t.k->disarm(timer.armed);
   parts_->receive_timeout = no_timeout;
   ++parts_->receive_checks;

@@ -1,0 +1,74 @@
+// What others see: dead letters and supervision events, on the stream and in the log (reference facts 99, 165-170; T6,
+// T23; U8).
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include <coppice/runtime/runtime.hpp>
+
+#include "stage.hpp"
+
+namespace {
+
+using namespace coppice;
+
+TEST(supervision_events, say_who_failed_why_and_what_was_answered) {
+  stage s;
+  const auto a = s.enter("a", {.strategy = one_for_one({.limit = {.restarts = 1, .within = 1h}})});
+  player_ref c;
+  s.in(a, [&](context& me) { c = *me.spawn_named("child", s.role("c")); });
+  const auto listener = spawn_actor(s.rt, props<behaving>([book = s.book] {
+                                      return behaviour{[](started, context& me) { me.subscribe<supervision_event>(); },
+                                                       [book](const supervision_event& e, context&) {
+                                                         book->push_back(e.name + " " + std::string{to_string(e.what)} + " " +
+                                                                         std::string{e.reason.text()});
+                                                       }};
+                                    }));
+  (void)s.heard();
+  for (int i = 0; i < 2; ++i) s.in(c, [](context&) { throw std::runtime_error{"no luck"}; });
+  lines heard = s.heard();
+  std::erase_if(heard, [](const auto& l) { return l.starts_with("c:"); });
+  EXPECT_EQ(heard, (lines{"child restart no luck", "child stop no luck"}));
+  EXPECT_TRUE(s.rt.alive(listener.id()));
+}
+
+struct notes final : log_sink {
+  void write(const log_record& r) override {
+    const std::scoped_lock lock{mutex};
+    std::string line{r.text};
+    for (const auto& f : r.fields) line += " " + std::string{f.key} + "=" + f.value;
+    all.push_back(std::move(line));
+  }
+  std::mutex mutex;
+  lines all;
+};
+
+TEST(log, of_floods_is_throttled_and_says_how_many_it_left_out) {
+  const auto sink = std::make_shared<notes>();
+  sim::world w{1};
+  runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
+  const auto send_many = [&](int n) {
+    for (int i = 0; i < n; ++i) rt.send(pid::from_parts(rt.host().node(), 900, 0), note{"x"});
+    w.settle();
+  };
+  send_many(500);
+  EXPECT_EQ(sink->all.size(), 10U);
+  EXPECT_TRUE(sink->all[0].starts_with("dead letter to=<")) << sink->all[0];
+  w.run_for(2s);
+  send_many(1);
+  ASSERT_EQ(sink->all.size(), 12U);
+  EXPECT_EQ(sink->all[10], "dead letter and_before=490 more that were not logged");
+}
+
+TEST(log, of_an_actor_names_it) {
+  const auto sink = std::make_shared<notes>();
+  sim::world w{1};
+  runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
+  (void)spawn_actor_named(rt, "me", props<behaving>([] {
+                            return behaviour{[](started, context& me) { me.log(log_level::info, "hello", {{"n", "1"}}); }};
+                          }));
+  w.settle();
+  EXPECT_EQ(sink->all, (lines{"hello actor=me n=1"}));
+}
+
+}  // namespace
