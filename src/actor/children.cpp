@@ -136,7 +136,7 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
   if (rules.custom)
     j = rules.custom(f);
   else if (own_word && class_->decide != nullptr)
-    j.what = class_->decide(*this, f);
+    j.what = ask_instance(t, f);
   else if (options.decide)
     j.what = options.decide(f);
   if (j.what == directive::resume && !o.marked) j.what = directive::restart;  // there is nothing to go on with
@@ -150,6 +150,12 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
     j.after = options.wait->wait_after(++c.in_a_row, t.k->env().random().next());
   }
   return j;
+}
+
+directive actor_core::ask_instance(turn& t, const child_failure& f) {
+  mail_origin nobody;
+  context me{*this, t, nobody, plain<child_failure>};
+  return class_->decide(*this, me, f);
 }
 
 void actor_core::announce(turn& t, const child_record& c, const exit_reason& why, const judgement& j) {
@@ -328,11 +334,15 @@ result<pid> actor_core::start_process(turn& t, const child_spec& spec) {
   if (const auto wrong = check(spec); !wrong) return std::unexpected{wrong.error()};
   if (spec.start.how().how == recipe::kind::function)
     return coppice::fail(errc::invalid, "'" + spec.id + "' has a start function, which only a supervisor can run");
-  birth with{.parent = me_, .linked = true};
-  if (!spec.name.empty()) with.called = birth::by(spec.name, {});
-  const result<pid> started = spec.start.how().spawn(*t.k, std::move(with));
+  const result<pid> started = spawn_process(t, spec);
   if (started) add_child(t, *started, spec.id, std::make_shared<const child_spec>(spec));
   return started;
+}
+
+result<pid> actor_core::spawn_process(turn& t, const child_spec& spec) {
+  birth with{.parent = me_, .linked = true};
+  if (!spec.name.empty()) with.called = birth::by(spec.name, {});
+  return spec.start.how().spawn(*t.k, std::move(with));
 }
 
 /// In the place of one that has ended, under what is known of it.
@@ -340,9 +350,11 @@ void actor_core::restart_process(turn& t, child_record& c) {
   child_record old = std::move(c);
   parts_->children.erase(old.who);
   result<pid> started = coppice::fail(errc::start_failed);
-  birth with{.parent = me_, .linked = true};
-  if (!old.spec->name.empty()) with.called = birth::by(old.spec->name, {});
-  started = old.spec->start.how().spawn(*t.k, std::move(with));
+  try {
+    started = spawn_process(t, *old.spec);
+  } catch (...) {  // its arguments could not be copied, say
+    started = coppice::fail(errc::start_failed, reason_of_failure(t).to_string());
+  }
   if (!started)
     return fail(t, exit_reason::error("can't start '" + old.name + "': " + started.error().to_string()), nullptr);
   old.who = *started;

@@ -91,8 +91,14 @@ void actor_core::go_on(turn& t) {
   if (decides() && parts_ && !parts_->deferred.empty())
     for (actor_order& o : std::exchange(parts_->deferred, {})) child_failed(t, std::move(o));
   if (!takes_mail()) return;
-  kept_.put_back(t.p->mail);
+  put_back(t, kept_);
   if (parts_ && std::exchange(parts_->token_parked, false)) t.k->push_token(me_, false);
+}
+
+/// Right behind the message it is handling.
+void actor_core::put_back(turn& t, mail_chain& mail) {
+  if (const kernel_section mine{*t.p, me_.serial()}) return mail.put_back(t.p->mail);
+  while (envelope* e = mail.take()) discard(*t.k, e);  // it was abandoned, and has no mailbox any more
 }
 
 void actor_core::failed(turn& t, mail_origin& origin, exit_reason why) {
@@ -175,9 +181,15 @@ void actor_core::end_instance(turn& t) {
 // ---- the end
 
 void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
+  if (phase_ == phase::stopping && drains_ && !drain) {  // now it has no time for that
+    drains_ = false;
+    stop_children(t, exit_reason::shutdown(), false);
+  }
   if (phase_ == phase::stopping || phase_ == phase::ended) return;
   phase_ = phase::stopping;
+  drains_ = drain;
   ending_ = std::move(reason);
+  if (parts_) t.k->disarm(parts_->own.due);
   settle();
   if (made_) hear_quietly(t, stopping{ending_});
   end_instance(t);

@@ -110,10 +110,9 @@ bool actor_core::give_rest(context& me, envelope& whole) {
   return true;
 }
 
-void actor_core::through_middleware(context& me, const message_type& what, void* message,
-                                    const std::function<void()>& inner) {
+void actor_core::run_middleware(context& me, const message_type& what, void* message,
+                                const std::function<void()>& inner) {
   const auto& chain = settings_->on_receive;
-  if (chain.empty()) return inner();
   const message_view view{what, message};
   const std::function<void(std::size_t)> from = [&](std::size_t i) {
     if (i == chain.size()) return inner();
@@ -389,7 +388,7 @@ void actor_core::unstash(turn& t, std::size_t how_many) {
     next.add(parts_->stash.front());
     parts_->stash.pop_front();
   }
-  next.put_back(t.p->mail);
+  put_back(t, next);
 }
 
 }  // namespace coppice::detail

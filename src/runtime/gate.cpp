@@ -131,7 +131,8 @@ bool kernel::put_into_gate(pid to, envelope* e) {
   const std::shared_ptr<gate> g = gate_of(to);
   if (g == nullptr) return false;
   const turn* t = turn_here();
-  const bool can_wait = t != nullptr && t->k == this && t->p->is(slot::takes_orders);
+  // Only actors can wait, and not for themselves.
+  const bool can_wait = t != nullptr && t->k == this && t->p->is(slot::takes_orders) && pid_of(*t->p) != to;
   const gate::outcome o = g->put(*this, to, e, can_wait ? pid_of(*t->p) : pid{});
   if (o.wake) push_token(to, false);
   if (o.dropped != nullptr) turn_away(to, o.dropped);

@@ -93,7 +93,7 @@ void kernel::deliver(connection over, parcel p) {
     release(e);
     return;
   }
-  send(to, s, e);
+  send_due(to, e);
 }
 
 void kernel::node_lost(node_id node, connection lost) {

@@ -65,7 +65,8 @@ TEST(spawning, refuses_names_that_would_confuse) {
   stage s;
   const auto a = s.enter("a");
   s.in(a, [&](context& me) {
-    for (const char* bad : {"", "$1", "x/y"}) EXPECT_THROW((void)me.spawn_named(bad, s.role("c")), std::invalid_argument);
+    for (const char* bad : {"", "$1", "x/y"})
+      EXPECT_THROW((void)me.spawn_named(bad, s.role("c")), std::invalid_argument);
   });
   EXPECT_EQ(spawn_actor_named(s.rt, "", s.role("t")).error().code(), errc::invalid);
 }
@@ -104,7 +105,8 @@ TEST(props, copy_their_arguments_for_every_instance_and_may_take_the_context) {
   (void)spawn_actor(s.rt, props<from_context>("x", s.book));
   EXPECT_EQ(s.heard(), (lines{"x made in its actor"}));
   int made = 0;
-  const auto a = spawn_actor(s.rt, props<player>::from([&] { return player{"made " + std::to_string(++made), s.book}; }));
+  const auto a =
+      spawn_actor(s.rt, props<player>::from([&] { return player{"made " + std::to_string(++made), s.book}; }));
   EXPECT_EQ(s.heard(), (lines{"made 1: started"}));
   s.in(a, [](context&) { throw 1; });
   EXPECT_EQ(s.heard(), (lines{"made 1: restarting", "made 2: started"}));
@@ -112,9 +114,7 @@ TEST(props, copy_their_arguments_for_every_instance_and_may_take_the_context) {
 
 TEST(props, hooks_run_once_before_the_first_instance) {
   stage s;
-  const auto hook = [book = s.book](std::string word) {
-    return [book, word](context&) { book->push_back(word); };
-  };
+  const auto hook = [book = s.book](std::string word) { return [book, word](context&) { book->push_back(word); }; };
   const auto a = spawn_actor(s.rt, s.role("a").with({.on_init = {hook("first")}}).with({.on_init = {hook("second")}}));
   EXPECT_EQ(s.heard(), (lines{"first", "second", "a: started"}));
   s.in(a, [](context&) { throw 1; });
@@ -134,15 +134,17 @@ TEST(messages, know_their_sender_when_they_were_requested) {
     me.request(b.id(), note{"by pid"});
     me.request_as(b.id(), b, note{"as b"});
   });
-  EXPECT_EQ(s.heard(), (lines{"b: sent", "b: requested from somebody", "b: by pid from somebody", "b: as b from somebody"}));
+  EXPECT_EQ(s.heard(),
+            (lines{"b: sent", "b: requested from somebody", "b: by pid from somebody", "b: as b from somebody"}));
 }
 
 TEST(messages, are_answered_to_their_sender) {
   stage s;
   const auto a = s.enter("a");
-  const auto b = spawn_actor(s.rt, props<behaving>([] {
-                               return behaviour{[](const note& m, context& me) { me.respond(std::string{m.text + "!"}); }};
-                             }));
+  const auto b =
+      spawn_actor(s.rt, props<behaving>([] {
+                    return behaviour{[](const note& m, context& me) { me.respond(std::string{m.text + "!"}); }};
+                  }));
   (void)s.heard();
   s.in(a, [b](context& me) { me.request(b, note{"x"}); });
   EXPECT_EQ(s.heard(), (lines{"a: text x!"}));
@@ -189,7 +191,8 @@ TEST(messages, are_forwarded_as_they_came) {
 TEST(messages, an_answer_of_the_wrong_type_is_an_error_for_the_caller) {
   stage s;
   const auto a = s.enter("a");
-  const auto b = spawn_actor(s.rt, props<behaving>([] { return behaviour{[](question, context& me) { me.respond(7); }}; }));
+  const auto b =
+      spawn_actor(s.rt, props<behaving>([] { return behaviour{[](question, context& me) { me.respond(7); }}; }));
   const auto c = spawn_actor(s.rt, props<behaving>([] { return behaviour{[](question, context&) {}}; }));
   (void)s.heard();
   s.in(a, [b](context& me) { me.request_future(b, question{"q"}).pipe_to(me.id()); });
@@ -269,7 +272,8 @@ TEST(middleware, of_receiving_sees_all_messages_from_the_outside_in) {
   const auto layer = [book = s.book](std::string word) {
     return [book, word](context&, const message_view& m, const std::function<void()>& next) {
       const auto* text = m.get_if<note>();
-      book->push_back(word + " " + std::string{m.type().substr(m.type().rfind(':') + 1)} + (text ? " " + text->text : ""));
+      book->push_back(word + " " + std::string{m.type().substr(m.type().rfind(':') + 1)} +
+                      (text ? " " + text->text : ""));
       if (text == nullptr || text->text != "stop") next();
     };
   };
@@ -279,15 +283,17 @@ TEST(middleware, of_receiving_sees_all_messages_from_the_outside_in) {
   EXPECT_EQ(s.heard(), (lines{"outer started", "inner started", "a: started", "outer note x", "inner note x", "a: x",
                               "outer note stop"}));
   stop_actor(s.rt, a.id());
-  EXPECT_EQ(s.heard(), (lines{"outer stopping", "inner stopping", "a: stopping", "outer stopped", "inner stopped", "a: stopped"}));
+  EXPECT_EQ(s.heard(),
+            (lines{"outer stopping", "inner stopping", "a: stopping", "outer stopped", "inner stopped", "a: stopped"}));
 }
 
 TEST(middleware, that_throws_fails_the_actor) {
   stage s;
-  const auto a = spawn_actor(s.rt, s.role("a").with({.on_receive = {[](context&, const message_view& m, const auto& next) {
-                                                      if (m.get_if<note>() != nullptr) throw 1;
-                                                      next();
-                                                    }}}));
+  const auto a =
+      spawn_actor(s.rt, s.role("a").with({.on_receive = {[](context&, const message_view& m, const auto& next) {
+                                            if (m.get_if<note>() != nullptr) throw 1;
+                                            next();
+                                          }}}));
   (void)s.heard();
   s.tell(a, "x");
   EXPECT_EQ(s.heard(), (lines{"a: restarting", "a: started"}));
@@ -296,11 +302,12 @@ TEST(middleware, that_throws_fails_the_actor) {
 TEST(middleware, of_sending_sees_all_ways_to_send) {
   stage s;
   const auto b = s.enter("b");
-  const auto a = spawn_actor(s.rt, s.role("a").with({.on_send = {[book = s.book](context&, pid, const message_view& m, const auto& next) {
-                                                      book->push_back("sends " + std::string{m.type().substr(m.type().rfind(':') + 1)});
-                                                      const auto* text = m.get_if<note>();
-                                                      if (text == nullptr || text->text != "stop") next();
-                                                    }}}));
+  const auto a = spawn_actor(
+      s.rt, s.role("a").with({.on_send = {[book = s.book](context&, pid, const message_view& m, const auto& next) {
+                                book->push_back("sends " + std::string{m.type().substr(m.type().rfind(':') + 1)});
+                                const auto* text = m.get_if<note>();
+                                if (text == nullptr || text->text != "stop") next();
+                              }}}));
   (void)s.heard();
   s.in(a, [b](context& me) {
     me.send(b, note{"1"});
@@ -309,7 +316,8 @@ TEST(middleware, of_sending_sees_all_ways_to_send) {
     (void)me.request_future(b, question{"3"});
     me.watch(b);
   });
-  EXPECT_EQ(s.heard(), (lines{"sends note", "sends note", "sends note", "sends question", "b: 1", "b: 2 from somebody"}));
+  EXPECT_EQ(s.heard(),
+            (lines{"sends note", "sends note", "sends note", "sends question", "b: 1", "b: 2 from somebody"}));
 }
 
 // ---- stash and behaviours
@@ -320,7 +328,8 @@ TEST(stash, keeps_messages_with_their_senders_in_their_order) {
   const auto b = s.enter("b");
   (void)s.heard();
   s.in(a, [](context& me) {
-    me.become(behaviour{[](note m, context& c) { c.stash(std::move(m)); }, [](question m, context& c) { c.stash(std::move(m)); },
+    me.become(behaviour{[](note m, context& c) { c.stash(std::move(m)); },
+                        [](question m, context& c) { c.stash(std::move(m)); },
                         [](const act& m, context& c) { m.what(c); }});
   });
   s.in(b, [a](context& me) {
@@ -349,7 +358,8 @@ TEST(stash, goes_back_to_the_mailbox_at_a_restart_before_what_came_later) {
   const auto a = s.enter("a");
   (void)s.heard();
   s.in(a, [](context& me) {
-    me.become(behaviour{[](note m, context& c) { c.stash(std::move(m)); }, [](const act& m, context& c) { m.what(c); }});
+    me.become(
+        behaviour{[](note m, context& c) { c.stash(std::move(m)); }, [](const act& m, context& c) { m.what(c); }});
   });
   s.tell(a, "1");
   s.tell(a, "2");
@@ -381,7 +391,8 @@ TEST(behaviours, are_a_stack_of_the_instance) {
   const auto a = s.enter("a");
   (void)s.heard();
   const auto says = [book = s.book](std::string word) {
-    return behaviour{[book, word](const note&, context&) { book->push_back(word); }, [](const act& m, context& c) { m.what(c); }};
+    return behaviour{[book, word](const note&, context&) { book->push_back(word); },
+                     [](const act& m, context& c) { m.what(c); }};
   };
   const auto try_it = [&] {
     s.tell(a, "x");

@@ -20,8 +20,8 @@ TEST(supervision_events, say_who_failed_why_and_what_was_answered) {
   const auto listener = spawn_actor(s.rt, props<behaving>([book = s.book] {
                                       return behaviour{[](started, context& me) { me.subscribe<supervision_event>(); },
                                                        [book](const supervision_event& e, context&) {
-                                                         book->push_back(e.name + " " + std::string{to_string(e.what)} + " " +
-                                                                         std::string{e.reason.text()});
+                                                         book->push_back(e.name + " " + std::string{to_string(e.what)} +
+                                                                         " " + std::string{e.reason.text()});
                                                        }};
                                     }));
   (void)s.heard();
@@ -64,9 +64,10 @@ TEST(log, of_an_actor_names_it) {
   const auto sink = std::make_shared<notes>();
   sim::world w{1};
   runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
-  (void)spawn_actor_named(rt, "me", props<behaving>([] {
-                            return behaviour{[](started, context& me) { me.log(log_level::info, "hello", {{"n", "1"}}); }};
-                          }));
+  (void)spawn_actor_named(
+      rt, "me", props<behaving>([] {
+        return behaviour{[](started, context& me) { me.log(log_level::info, "hello", {{"n", "1"}}); }};
+      }));
   w.settle();
   EXPECT_EQ(sink->all, (lines{"hello actor=me n=1"}));
 }

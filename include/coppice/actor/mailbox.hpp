@@ -9,7 +9,8 @@ namespace coppice {
 /// What becomes of a message for which there is no room.
 ///     drop_newest   that message is a dead letter
 ///     drop_oldest   the one that has waited longest is (of the lowest priority)
-///     sender_waits  an actor that sent it takes no mail until there is room; who is no actor is turned away
+///     sender_waits  an actor that sent it takes no mail until there is room; who is no actor, or sent it to itself, is
+///                   turned away
 using when_full = detail::gate::when_full;
 
 /// The default is unbounded, in the order of arrival, and the fastest. A limit or priorities cost a lock a message.

@@ -10,7 +10,8 @@ namespace coppice {
 
 struct actor_options {
   /// What this actor answers when a child of its own fails. Default: `one_for_one()`. A class may decide itself, with a
-  /// member `directive decide(const child_failure&)`, in the place of the strategy's decider.
+  /// member `directive decide(const child_failure&)`, or one with a `context&` behind that, in the place of the
+  /// strategy's decider.
   std::optional<actor_strategy> strategy{};
   /// For top-level actors: what is answered when it fails itself. Default: `one_for_one()`; as the child of a
   /// supervisor, it ends with the reason of its failure, and the supervisor decides.

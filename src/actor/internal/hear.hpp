@@ -4,6 +4,12 @@
 
 namespace coppice::detail {
 
+template <class F>
+void actor_core::through_middleware(context& me, const message_type& what, void* message, const F& inner) {
+  if (settings_->on_receive.empty()) return inner();
+  run_middleware(me, what, message, inner);
+}
+
 template <class E>
 void actor_core::hear(turn& t, E event) {
   mail_origin nobody;

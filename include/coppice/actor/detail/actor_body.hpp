@@ -130,13 +130,27 @@ void hand_rest(actor_core& core, context& me, any_message&& m) {
   }
 }
 template <class A>
-concept decides_itself = requires(A& a, const child_failure& f) {
+concept decides_alone = requires(A& a, const child_failure& f) {
   { a.decide(f) } -> std::same_as<directive>;
 };
 template <class A>
-directive ask_instance(actor_core& core, const child_failure& f) {
-  if constexpr (decides_itself<A>) return static_cast<actor_body<A>&>(core).object.decide(f);
-  return directive::escalate;
+concept decides_itself = decides_alone<A> || requires(A& a, const child_failure& f, context& me) {
+  { a.decide(f, me) } -> std::same_as<directive>;
+};
+template <class A>
+directive ask_instance_of(actor_core& core, [[maybe_unused]] context& me, const child_failure& f) {
+  A& object = static_cast<actor_body<A>&>(core).object;
+  if constexpr (decides_alone<A>)
+    return object.decide(f);
+  else
+    return object.decide(f, me);
+}
+template <class A>
+consteval auto own_decider() -> directive (*)(actor_core&, context&, const child_failure&) {
+  if constexpr (decides_itself<A>)
+    return &ask_instance_of<A>;
+  else
+    return nullptr;
 }
 
 inline constexpr body_type any_actor_type{
@@ -150,7 +164,7 @@ inline constexpr actor_class class_of{.plain = any_actor_type,
                                       .free = &free_actor<A>,
                                       .dispatch = &dispatch_to<A>,
                                       .rest = handles_message<A, any_message> ? &hand_rest<A> : nullptr,
-                                      .decide = decides_itself<A> ? &ask_instance<A> : nullptr};
+                                      .decide = own_decider<A>()};
 
 template <class A>
 actor_body<A>::actor_body(std::shared_ptr<const actor_settings> s, actor_birth how)

@@ -68,7 +68,7 @@ struct actor_class {
   /// Its handler for the rest; null: it has none.
   void (*rest)(actor_core&, context&, any_message&&);
   /// Its own decider; null: it has none.
-  directive (*decide)(actor_core&, const child_failure&);
+  directive (*decide)(actor_core&, context&, const child_failure&);
 };
 
 /// From one actor to another, or to itself, ahead of its mail.
@@ -266,6 +266,7 @@ class actor_core : public body {
   void finish_stop(turn& t);
   void go_on(turn& t);
   void end_instance(turn& t);
+  void put_back(turn& t, mail_chain& mail);
   template <class E>
   void hear(turn& t, E event);
   template <class E>
@@ -282,7 +283,9 @@ class actor_core : public body {
   /// True: `whole` was given away.
   bool run_message(turn& t, mail_origin& origin, const message_type& type, void* message, envelope* whole);
   [[nodiscard]] bool give_rest(context& me, envelope& whole);
-  void through_middleware(context& me, const message_type& type, void* message, const std::function<void()>& inner);
+  template <class F>
+  void through_middleware(context& me, const message_type& type, void* message, const F& inner);
+  void run_middleware(context& me, const message_type& type, void* message, const std::function<void()>& inner);
   [[nodiscard]] bool dispatch(context& me, const message_type& type, void* message, bool of_life);
   void take_down(turn& t, envelope& e);
   void take_reply(turn& t, envelope& e);
@@ -315,6 +318,8 @@ class actor_core : public body {
   void child_gone(turn& t, pid who, const exit_reason& reason);
   void forget_child(turn& t, pid who);
   void restart_process(turn& t, child_record& c);
+  [[nodiscard]] result<pid> spawn_process(turn& t, const child_spec& spec);
+  [[nodiscard]] directive ask_instance(turn& t, const child_failure& f);
   void tell_children(turn& t, actor_order::kind what, pid except);
   void on_suspend(turn& t);
   void on_resume(turn& t, const actor_order& o);
