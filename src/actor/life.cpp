@@ -175,6 +175,7 @@ void actor_core::end_instance(turn& t) {
 
 void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
   if (phase_ == phase::stopping || phase_ == phase::ended) return;
+  if (phase_ == phase::restarting && std::exchange(made_, false)) class_->unmake(*this);  // it has heard its last
   phase_ = phase::stopping;
   ending_ = std::move(reason);
   settle();
