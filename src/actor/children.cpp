@@ -127,11 +127,12 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
   const actor_strategy::rules& rules = by.get();
   const strategy_options& options = rules.options;
   const time_point now = t.k->now();
+  const bool counts = !rules.custom && options.limit.restarts != unlimited.restarts;
   const child_failure f{.child = o.from,
                         .name = c.name,
                         .reason = o.reason,
                         .what = o.thrown,
-                        .restarts = c.window.count(now, options.limit)};
+                        .restarts = counts ? c.window.count(now, options.limit) : c.restarts};
   judgement j{.all = rules.all};
   if (rules.custom)
     j = rules.custom(f);
@@ -141,7 +142,7 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
     j.what = options.decide(f);
   if (j.what == directive::resume && !o.marked) j.what = directive::restart;  // there is nothing to go on with
   if (j.what != directive::restart || rules.custom) return j;
-  if (options.limit.restarts != unlimited.restarts && !c.window.add(now, options.limit)) {
+  if (counts && !c.window.add(now, options.limit)) {
     j.what = directive::stop;
     return j;
   }
