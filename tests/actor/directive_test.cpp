@@ -16,13 +16,6 @@ void family(stage& s, directive top, directive parent = directive::escalate) {
   s.child("p", "b");
   s.book.take();
 }
-/// Whose failures were answered how, in order.
-[[nodiscard]] lines answered(stage& s) {
-  lines all;
-  for (const supervision_event& e : s.events) all.push_back(e.name + " " + std::string{to_string(e.what)});
-  return all;
-}
-
 TEST(directive_names, are_words) {
   EXPECT_EQ(to_string(directive::resume), "resume");
   EXPECT_EQ(to_string(directive::restart), "restart");
@@ -83,7 +76,7 @@ TEST(directive_stop, ends_the_child_with_its_reason_and_those_below_it) {
   EXPECT_EQ(s.book.log.back(), "g terminated p");
   EXPECT_EQ(s.book.ends.back().text(), "hopeless") << "whoever watches hears why";
   EXPECT_EQ(s.book.heard["p stopping"].text(), "hopeless");
-  EXPECT_EQ(answered(s), (lines{"p stop"}));
+  EXPECT_EQ(s.answers(), (lines{"p stop"}));
 }
 
 TEST(directive_stop, is_heard_by_the_parent_only_if_it_watches) {
@@ -174,7 +167,7 @@ TEST(suspension, keeps_back_what_has_to_be_decided) {
     s.tell("a", throws());
     s.settle();
     // When a has failed too, p is suspended and judges nobody.
-    kept_back += answered(s).empty() && s.rt().info(s.who("a"))->mailbox == 0 ? 1 : 0;
+    kept_back += s.answers().empty() && s.rt().info(s.who("a"))->mailbox == 0 ? 1 : 0;
     s.pass(2s);
     EXPECT_EQ(s.said("a"), 0);
     EXPECT_EQ(s.said("p"), 0);
@@ -201,7 +194,7 @@ TEST(directive_escalate, fails_the_parent_with_the_reason_of_the_child) {
   stage s;
   family(s, directive::stop);
   s.fail("a", "out of luck");
-  EXPECT_EQ(answered(s), (lines{"a escalate", "p stop"}));
+  EXPECT_EQ(s.answers(), (lines{"a escalate", "p stop"}));
   EXPECT_EQ(s.ended("p")->text(), "out of luck");
   EXPECT_EQ(s.events[1].reason, s.events[0].reason);
   EXPECT_FALSE(s.rt().alive(s.who("a")));
@@ -234,7 +227,7 @@ TEST(directive_escalate, answered_by_resume_resumes_the_child_as_well) {
     EXPECT_EQ(s.said("a"), 2);
     EXPECT_EQ(s.said("b"), 1);
     EXPECT_EQ(s.said("p"), 2);
-    EXPECT_EQ(answered(s), (lines{"a escalate", "p resume"}));
+    EXPECT_EQ(s.answers(), (lines{"a escalate", "p resume"}));
   });
 }
 
@@ -297,7 +290,7 @@ TEST(directive_escalate, goes_up_as_far_as_it_is_handed_on) {
   s.child("p", "a");
   s.book.take();
   s.fail("a", "deep");
-  EXPECT_EQ(answered(s), (lines{"a escalate", "p escalate", "g restart"}));
+  EXPECT_EQ(s.answers(), (lines{"a escalate", "p escalate", "g restart"}));
   EXPECT_EQ(s.book.heard["g restarting"].text(), "deep");
   EXPECT_FALSE(s.rt().alive(s.who("p")));
   EXPECT_EQ(s.said("g"), 0);

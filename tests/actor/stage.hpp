@@ -167,6 +167,12 @@ class stage {
       if (d.to == who(name)) found.emplace_back(d.message);
     return found;
   }
+  /// Whose failures were answered how, in their order.
+  [[nodiscard]] lines answers() const {
+    lines all;
+    for (const supervision_event& e : events) all.push_back(e.name + " " + std::string{to_string(e.what)});
+    return all;
+  }
   /// Its code does not come back before that time has passed, from the next thing on that it has to handle.
   void stick(const std::string& name, std::chrono::nanoseconds time) { node_.stick(who(name), time); }
 
@@ -191,9 +197,6 @@ class stage {
   sim::world world_;
   sim::node& node_;
 };
-
-/// No timer is later than this.
-inline constexpr std::chrono::milliseconds a_tick{10};
 
 /// The same with many orders of what happens at once.
 template <class F>
