@@ -211,13 +211,19 @@ void actor_core::restart_due(turn& t, const actor_order& o) {
   if (o.from == me_) {  // its guardian waited
     if (failed_ && o.number == instance_ && phase_ == phase::running) {
       ++instance_;
+      parts().own.since = t.k->now();
       begin_restart(t, o.reason);
     }
     return;
   }
+  if (phase_ == phase::stopping) return;
   child_record* c = find_child(o.from);
-  if (c == nullptr || c->stops || c->instance != o.number || phase_ == phase::stopping) return;
-  restart_now(t, *c, o.marked, o.reason);
+  if (c == nullptr || c->stops) {  // those that waited with it are left
+    for (child_record* each : children_in_order())
+      if (o.marked && each->held) restart_one(t, *each, o.reason);
+    return;
+  }
+  if (c->instance == o.number) restart_now(t, *c, o.marked, o.reason);
 }
 
 void actor_core::restart_now(turn& t, child_record& c, bool all, const exit_reason& cause) {
@@ -251,7 +257,7 @@ void actor_core::stop_child(turn& t, child_record& c, const exit_reason& reason,
   const bool again = std::exchange(c.stops, true);
   c.again = false;
   if (!c.spec) {
-    if (drain && !c.failed && !again)
+    if (drain && !c.failed && !c.held && !again)
       t.k->send(c.who, signal::message, make_letter<poison_pill>(plain<poison_pill>));
     else
       send_order(*t.k, c.who, {.what = kind::stop, .reason = reason});
@@ -305,7 +311,7 @@ void actor_core::take_exited(turn& t, envelope& e, verdict& v) {
 void actor_core::child_gone(turn& t, pid who, const exit_reason& reason) {
   child_record* c = find_child(who);
   if (c == nullptr) return;
-  t.k->disarm(c->due);
+  if (c->spec) t.k->disarm(c->due);
   if (c->again && phase_ == phase::running) return restart_process(t, *c);
   if (c->spec && !c->stops && reason.abnormal() && phase_ == phase::running)
     return child_failed(t, {.what = kind::failed, .from = who, .number = c->instance, .reason = reason});
@@ -374,7 +380,6 @@ void actor_core::judge_self(turn& t, const exit_reason& why, const std::exceptio
   switch (j.what) {
     case directive::resume: return send_order(*t.k, me_, {.what = kind::resume, .number = instance_, .marked = true});
     case directive::restart: {
-      own.since = t.k->now();
       ++own.restarts;
       actor_order due{.what = kind::restart_due, .from = me_, .number = instance_, .reason = why};
       if (j.after.count() <= 0) return send_order(*t.k, me_, std::move(due));
