@@ -79,7 +79,11 @@ void actor_core::on_resume(turn& t, const actor_order& o) {
   const bool own_failure = o.marked;
   if (own_failure && (!failed_ || o.number != instance_)) return;  // it was answered otherwise
   --suspended_;
-  if (own_failure) failed_ = false;
+  if (own_failure) {
+    failed_ = false;
+    ack_.give(*t.k, init_result::ok());  // it may have failed in its start
+    ack_ = {};
+  }
   const pid escalated = own_failure ? std::exchange(perpetrator_, {}) : pid{};
   tell_children(t, kind::resume, escalated);
   if (child_record* c = find_child(escalated)) {
