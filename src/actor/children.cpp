@@ -79,7 +79,11 @@ void actor_core::on_resume(turn& t, const actor_order& o) {
   const bool own_failure = o.marked;
   if (own_failure && (!failed_ || o.number != instance_)) return;  // it was answered otherwise
   --suspended_;
-  if (own_failure) failed_ = false;
+  if (own_failure) {
+    failed_ = false;
+    ack_.give(*t.k, init_result::ok());  // it may have failed in its start
+    ack_ = {};
+  }
   const pid escalated = own_failure ? std::exchange(perpetrator_, {}) : pid{};
   tell_children(t, kind::resume, escalated);
   if (child_record* c = find_child(escalated)) {
@@ -127,11 +131,12 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
   const actor_strategy::rules& rules = by.get();
   const strategy_options& options = rules.options;
   const time_point now = t.k->now();
+  const bool counts = !rules.custom && options.limit.restarts != unlimited.restarts;
   const child_failure f{.child = o.from,
                         .name = c.name,
                         .reason = o.reason,
                         .what = o.thrown,
-                        .restarts = c.window.count(now, options.limit)};
+                        .restarts = counts ? c.window.count(now, options.limit) : c.restarts};
   judgement j{.all = rules.all};
   if (rules.custom)
     j = rules.custom(f);
@@ -141,7 +146,7 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
     j.what = options.decide(f);
   if (j.what == directive::resume && !o.marked) j.what = directive::restart;  // there is nothing to go on with
   if (j.what != directive::restart || rules.custom) return j;
-  if (options.limit.restarts != unlimited.restarts && !c.window.add(now, options.limit)) {
+  if (counts && !c.window.add(now, options.limit)) {
     j.what = directive::stop;
     return j;
   }
@@ -216,13 +221,19 @@ void actor_core::restart_due(turn& t, const actor_order& o) {
   if (o.from == me_) {  // its guardian waited
     if (failed_ && o.number == instance_ && phase_ == phase::running) {
       ++instance_;
+      parts().own.since = t.k->now();
       begin_restart(t, o.reason);
     }
     return;
   }
+  if (phase_ == phase::stopping) return;
   child_record* c = find_child(o.from);
-  if (c == nullptr || c->stops || c->instance != o.number || phase_ == phase::stopping) return;
-  restart_now(t, *c, o.marked, o.reason);
+  if (c == nullptr || c->stops) {  // those that waited with it are left
+    for (child_record* each : children_in_order())
+      if (o.marked && each->held) restart_one(t, *each, o.reason);
+    return;
+  }
+  if (c->instance == o.number) restart_now(t, *c, o.marked, o.reason);
 }
 
 void actor_core::restart_now(turn& t, child_record& c, bool all, const exit_reason& cause) {
@@ -256,7 +267,7 @@ void actor_core::stop_child(turn& t, child_record& c, const exit_reason& reason,
   const bool again = std::exchange(c.stops, true);
   c.again = false;
   if (!c.spec) {
-    if (drain && !c.failed && !again)
+    if (drain && !c.failed && !c.held && !again)
       t.k->send(c.who, signal::message, make_letter<poison_pill>(plain<poison_pill>));
     else
       send_order(*t.k, c.who, {.what = kind::stop, .reason = reason});
@@ -310,9 +321,11 @@ void actor_core::take_exited(turn& t, envelope& e, verdict& v) {
 void actor_core::child_gone(turn& t, pid who, const exit_reason& reason) {
   child_record* c = find_child(who);
   if (c == nullptr) return;
-  t.k->disarm(c->due);
+  if (c->spec) t.k->disarm(c->due);
   if (c->again && phase_ == phase::running) return restart_process(t, *c);
-  if (c->spec && !c->stops && reason.abnormal() && phase_ == phase::running)
+  const bool gave_up = c->spec && c->spec->type == child_type::supervisor && c->spec->restart == restart::permanent &&
+                       reason.what() == exit_reason::kind::shutdown;
+  if (c->spec && !c->stops && (reason.abnormal() || gave_up) && phase_ == phase::running)
     return child_failed(t, {.what = kind::failed, .from = who, .number = c->instance, .reason = reason});
   forget_child(t, who);
 }
@@ -385,7 +398,6 @@ void actor_core::judge_self(turn& t, const exit_reason& why, const std::exceptio
   switch (j.what) {
     case directive::resume: return send_order(*t.k, me_, {.what = kind::resume, .number = instance_, .marked = true});
     case directive::restart: {
-      own.since = t.k->now();
       ++own.restarts;
       actor_order due{.what = kind::restart_due, .from = me_, .number = instance_, .reason = why};
       if (j.after.count() <= 0) return send_order(*t.k, me_, std::move(due));
@@ -404,14 +416,16 @@ void actor_core::answer_children(turn& t, envelope& e) {
   const auto asked = take_body<request_body<calls::which_children>>(e);
   std::vector<child_info> all;
   const time_point now = t.k->now();
-  for (const child_record* c : children_in_order())
+  for (const child_record* c : children_in_order()) {
+    const bool down = c->spec && !t.k->alive(c->who);  // it waits for its restart
     all.push_back({.id = c->name.empty() ? to_string(c->who) : c->name,
-                   .who = c->who,
-                   .state = child_state::running,
+                   .who = down ? pid{} : c->who,
+                   .state = down ? child_state::restarting : child_state::running,
                    .type = c->spec ? c->spec->type : child_type::actor,
                    .restarts = c->restarts,
                    .last_reason = c->last,
-                   .uptime = now - c->since});
+                   .uptime = down ? 0ns : now - c->since});
+  }
   answer<std::vector<child_info>>(*t.k, asked.caller, asked.call, std::move(all));
 }
 

@@ -146,7 +146,8 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
       handler_self me{t};
       for (const child_record* c : children_in_order()) unwatch(me, c->who);
       stop_children(t, exit_reason::shutdown(), false);
-      if (!parts_->children.empty()) return;  // the last of them goes on with it
+      // The last of them goes on with it, or has done so: one that waited for its restart is gone at once.
+      if (!parts_->children.empty() || phase_ != phase::restarting) return;
     }
   }
   complete_restart(t);
@@ -186,6 +187,7 @@ void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
     stop_children(t, exit_reason::shutdown(), false);
   }
   if (phase_ == phase::stopping || phase_ == phase::ended) return;
+  if (phase_ == phase::restarting && std::exchange(made_, false)) class_->unmake(*this);  // it has heard its last
   phase_ = phase::stopping;
   drains_ = drain;
   ending_ = std::move(reason);
@@ -194,7 +196,7 @@ void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
   if (made_) hear_quietly(t, stopping{ending_});
   end_instance(t);
   stop_children(t, exit_reason::shutdown(), drain);
-  if (!parts_ || parts_->children.empty()) finish_stop(t);
+  if (phase_ == phase::stopping && (!parts_ || parts_->children.empty())) finish_stop(t);
 }
 
 void actor_core::finish_stop(turn& t) {

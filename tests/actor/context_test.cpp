@@ -3,11 +3,12 @@
 
 #include <coppice/supervision/supervisor.hpp>
 
-#include "stage.hpp"
+#include "studio.hpp"
 
 namespace {
 
 using namespace coppice;
+using namespace coppice::studio;
 
 // ---- names and children
 

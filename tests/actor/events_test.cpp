@@ -6,11 +6,12 @@
 
 #include <coppice/runtime/runtime.hpp>
 
-#include "stage.hpp"
+#include "studio.hpp"
 
 namespace {
 
 using namespace coppice;
+using namespace coppice::studio;
 
 TEST(supervision_events, say_who_failed_why_and_what_was_answered) {
   stage s;

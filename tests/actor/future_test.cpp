@@ -1,11 +1,12 @@
 // Futures, and going on when they are done (reference facts 41-43, 172-178; T16, T17; U9, U16).
 #include <gtest/gtest.h>
 
-#include "stage.hpp"
+#include "studio.hpp"
 
 namespace {
 
 using namespace coppice;
+using namespace coppice::studio;
 
 std::string word(const result<std::string>& r) { return r ? *r : "error " + std::string{to_string(r.error().code())}; }
 

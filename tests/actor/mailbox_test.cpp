@@ -5,11 +5,12 @@
 
 #include <coppice/runtime/runtime.hpp>
 
-#include "stage.hpp"
+#include "studio.hpp"
 
 namespace {
 
 using namespace coppice;
+using namespace coppice::studio;
 
 actor_options bounded(std::size_t capacity, when_full what) {
   return {.mailbox = mailbox{.capacity = capacity, .when_full = what}};

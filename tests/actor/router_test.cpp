@@ -4,11 +4,12 @@
 #include <map>
 #include <set>
 
-#include "stage.hpp"
+#include "studio.hpp"
 
 namespace {
 
 using namespace coppice;
+using namespace coppice::studio;
 
 struct troupe : stage {
   explicit troupe(routing how, int n = 3) {

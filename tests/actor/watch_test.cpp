@@ -1,11 +1,12 @@
 // Watching others (reference facts 147-164; T11, T12, T35).
 #include <gtest/gtest.h>
 
-#include "stage.hpp"
+#include "studio.hpp"
 
 namespace {
 
 using namespace coppice;
+using namespace coppice::studio;
 
 TEST(watch, tells_of_the_end_once_with_its_reason) {
   stage s;

@@ -34,7 +34,7 @@ struct child_failure {
   std::string_view name;     ///< as given at its spawn; empty: none
   exit_reason reason;        ///< with the type and the text of the exception, and the type of the message
   std::exception_ptr what;   ///< null: it was none
-  std::size_t restarts = 0;  ///< that were answered to it before, within the time of the limit
+  std::size_t restarts = 0;  ///< that it had before, within the time of the limit if there is one
 };
 using decider = std::function<directive(const child_failure&)>;
 
