@@ -128,6 +128,7 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
   phase_ = phase::restarting;
   settle();
   if (made_) hear_quietly(t, restarting{cause});
+  parted_ = true;
   end_instance(t);
   if (parts_) {
     while (!parts_->stash.empty()) {  // older than what is kept
@@ -145,6 +146,7 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
 }
 
 void actor_core::complete_restart(turn& t) {
+  parted_ = false;
   if (std::exchange(made_, false)) class_->unmake(*this);
   const bool own_failure = std::exchange(failed_, false);
   const std::uint32_t over = (own_failure ? 1U : 0U) + std::exchange(extra_, 0U);
@@ -178,14 +180,14 @@ void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
   phase_ = phase::stopping;
   ending_ = std::move(reason);
   settle();
-  if (made_) hear_quietly(t, stopping{ending_});
+  if (made_ && !parted_) hear_quietly(t, stopping{ending_});
   end_instance(t);
   stop_children(t, exit_reason::shutdown(), drain);
   if (!parts_ || parts_->children.empty()) finish_stop(t);
 }
 
 void actor_core::finish_stop(turn& t) {
-  if (made_) hear_quietly(t, stopped{ending_});
+  if (made_ && !parted_) hear_quietly(t, stopped{ending_});
   phase_ = phase::ended;
   t.ending = std::move(ending_);
   t.ends = true;

@@ -347,6 +347,7 @@ class actor_core : public body {
   phase phase_ = phase::starting;
   actor_birth how_;
   bool made_ = false;
+  bool parted_ = false;  // the instance has heard of its restart, and hears no more
   bool initialised_ = false;
   bool failed_ = false;
   bool drains_ = false;
