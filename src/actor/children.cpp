@@ -198,6 +198,7 @@ void actor_core::restart_later(turn& t, child_record& c, const judgement& j, con
         send_order(*t.k, each->who, {.what = kind::suspend});
       }
   if (j.after.count() <= 0) return restart_now(t, c, j.all, cause);
+  c.all_wait = j.all;
   c.due = t.k->arm(
       t.k->time_after(j.after), me_, signal::order,
       make_letter<actor_order>(
@@ -215,7 +216,11 @@ void actor_core::restart_due(turn& t, const actor_order& o) {
     return;
   }
   child_record* c = find_child(o.from);
-  if (c == nullptr || c->stops || c->instance != o.number || phase_ == phase::stopping) return;
+  if (phase_ == phase::stopping) return;
+  if (c == nullptr && o.marked)  // it has ended meanwhile; the others have waited for this
+    for (child_record* each : children_in_order())
+      if (each->held) restart_one(t, *each, o.reason);
+  if (c == nullptr || c->stops || c->instance != o.number) return;
   restart_now(t, *c, o.marked, o.reason);
 }
 
@@ -228,6 +233,7 @@ void actor_core::restart_now(turn& t, child_record& c, bool all, const exit_reas
 void actor_core::restart_one(turn& t, child_record& c, const exit_reason& cause) {
   if (c.stops) return;
   c.failed = false;
+  c.all_wait = false;
   c.since = t.k->now();
   if (c.spec) {
     if (!t.k->alive(c.who)) return restart_process(t, c);
@@ -304,7 +310,7 @@ void actor_core::take_exited(turn& t, envelope& e, verdict& v) {
 void actor_core::child_gone(turn& t, pid who, const exit_reason& reason) {
   child_record* c = find_child(who);
   if (c == nullptr) return;
-  t.k->disarm(c->due);
+  if (!c->all_wait) t.k->disarm(c->due);
   if (c->again && phase_ == phase::running) return restart_process(t, *c);
   if (c->spec && !c->stops && reason.abnormal() && phase_ == phase::running)
     return child_failed(t, {.what = kind::failed, .from = who, .number = c->instance, .reason = reason});

@@ -124,7 +124,8 @@ struct child_record {
   bool failed = false;                       // not answered, or waiting for its restart
   bool held = false;                         // suspended for a restart of all
   bool stops = false;
-  bool again = false;  // a process: started again once it has ended
+  bool all_wait = false;  // for its restart: others are held until then
+  bool again = false;     // a process: started again once it has ended
   restart_window window{};
   unsigned in_a_row = 0;
   time_point since{};
