@@ -256,7 +256,7 @@ void actor_core::stop_child(turn& t, child_record& c, const exit_reason& reason,
   const bool again = std::exchange(c.stops, true);
   c.again = false;
   if (!c.spec) {
-    if (drain && !c.failed && !again)
+    if (drain && !c.failed && !c.held && !again)
       t.k->send(c.who, signal::message, make_letter<poison_pill>(plain<poison_pill>));
     else
       send_order(*t.k, c.who, {.what = kind::stop, .reason = reason});
