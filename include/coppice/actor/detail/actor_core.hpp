@@ -122,6 +122,7 @@ struct child_record {
   std::shared_ptr<const child_spec> spec{};  // null: it is an actor
   std::uint64_t instance = 0;                // what it failed with an older number was answered
   bool failed = false;                       // not answered, or waiting for its restart
+  bool made = true;                          // it has an instance, or had when it failed last
   bool held = false;                         // suspended for a restart of all
   bool stops = false;
   bool all_wait = false;  // for its restart: others are held until then
