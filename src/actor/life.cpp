@@ -139,7 +139,7 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
       handler_self me{t};
       for (const child_record* c : children_in_order()) unwatch(me, c->who);
       stop_children(t, exit_reason::shutdown(), false);
-      if (!parts_->children.empty()) return;  // the last of them goes on with it
+      if (phase_ != phase::restarting || !parts_->children.empty()) return;  // the last of them goes on with it
     }
   }
   complete_restart(t);
@@ -183,7 +183,7 @@ void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
   if (made_ && !parted_) hear_quietly(t, stopping{ending_});
   end_instance(t);
   stop_children(t, exit_reason::shutdown(), drain);
-  if (!parts_ || parts_->children.empty()) finish_stop(t);
+  if (phase_ == phase::stopping && (!parts_ || parts_->children.empty())) finish_stop(t);
 }
 
 void actor_core::finish_stop(turn& t) {
