@@ -388,7 +388,9 @@ void actor_core::unstash(turn& t, std::size_t how_many) {
     next.add(parts_->stash.front());
     parts_->stash.pop_front();
   }
-  next.put_back(t.p->mail);
+  if (takes_mail()) return next.put_back(t.p->mail);
+  while (envelope* e = kept_.take()) next.add(e);  // what waits is younger
+  kept_ = next;
 }
 
 }  // namespace coppice::detail
