@@ -216,6 +216,7 @@ void actor_core::restart_due(turn& t, const actor_order& o) {
   if (o.from == me_) {  // its guardian waited
     if (failed_ && o.number == instance_ && phase_ == phase::running) {
       ++instance_;
+      parts().own.since = t.k->now();
       begin_restart(t, o.reason);
     }
     return;
@@ -384,7 +385,6 @@ void actor_core::judge_self(turn& t, const exit_reason& why, const std::exceptio
   switch (j.what) {
     case directive::resume: return send_order(*t.k, me_, {.what = kind::resume, .number = instance_, .marked = true});
     case directive::restart: {
-      own.since = t.k->now();
       ++own.restarts;
       actor_order due{.what = kind::restart_due, .from = me_, .number = instance_, .reason = why};
       if (j.after.count() <= 0) return send_order(*t.k, me_, std::move(due));
