@@ -23,7 +23,7 @@ verdict actor_core::take_message(turn& t, envelope& e) {
   verdict v = verdict::alive;
   if (take_own(t, e, v)) return v;
   if (parts_ && parts_->gate && !parts_->gate_open) {  // it was sent before there was a gate
-    const gate::outcome o = parts_->gate->put(*t.k, me_, e.type->relocate(e), {});
+    const gate::outcome o = parts_->gate->put_own(*t.k, me_, e.type->relocate(e));
     if (o.dropped != nullptr) t.k->turn_away(me_, o.dropped);
     return verdict::alive;
   }
@@ -333,6 +333,7 @@ void actor_core::check_receive_timeout(turn& t, receive_check check) {
 void actor_core::take_token(turn& t, const gate_token& token) {
   if (token.opens) {
     parts().gate_open = true;
+    for (envelope* e : parts().gate->open(*t.k, me_)) t.k->turn_away(me_, e);
   } else if (!takes_mail()) {
     parts().token_parked = true;
     return;
