@@ -175,6 +175,11 @@ void actor_core::take_down(turn& t, envelope& e) {
   if (found == parts_->watching.end() || found->second.ref != ref) return;
   found->second.over = true;
   envelope* news = make_letter<terminated>(plain<terminated>, notice);
+  if (parts_->gate) {
+    news->tag = envelope::tag_of(t.p->serial(), signal::message);
+    if (parts_->gate->put_own(*t.k, me_, news).wake) t.k->push_token(me_, false);
+    return;
+  }
   if (!takes_mail()) return keep_letter(t, news);
   take_terminated(t, *news);
   release(news);

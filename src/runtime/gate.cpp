@@ -48,6 +48,10 @@ std::vector<envelope*> gate::open(kernel& k, pid owner) {
 
 gate::outcome gate::admit(kernel& k, pid to, envelope* e, pid sender) {
   envelope* dropped = nullptr;
+  if (e->type->never_dropped && !waiting_.empty()) {  // behind those that wait for room
+    waiting_.push_back({{}, e});
+    return {};
+  }
   if (capacity_ != no_limit && size_ >= capacity_ && !e->type->never_dropped) {
     if (when_full_ == when_full::sender_waits && sender) {
       waiting_.push_back({sender, e});
@@ -76,7 +80,7 @@ envelope* gate::take(kernel& k, pid owner) {
     const waiting next = waiting_.front();
     waiting_.pop_front();
     add(next.mail);
-    tell_(k, next.sender, owner, false);
+    if (next.sender) tell_(k, next.sender, owner, false);
   }
   return e;
 }
@@ -92,7 +96,7 @@ std::vector<envelope*> gate::close(kernel& k, pid owner) {
   size_ = 0;
   for (const waiting& w : waiting_) {
     left.push_back(w.mail);
-    tell_(k, w.sender, owner, false);
+    if (w.sender) tell_(k, w.sender, owner, false);
   }
   waiting_.clear();
   for (const waiting& w : std::exchange(early_, {})) left.push_back(w.mail);

@@ -114,6 +114,16 @@ inline constexpr message_type plain<poison_pill>{
     .priority = &priority_of<poison_pill, poison_pill, itself<poison_pill>>,
     .never_dropped = true};
 
+/// Where mail waits at a gate, it waits there behind all that the one who has ended had sent.
+template <>
+inline constexpr message_type plain<terminated>{.name = type_name<terminated>(),
+                                                .size = sizeof(letter<terminated>),
+                                                .drop = &drop_body<terminated>,
+                                                .relocate = &relocate_body<terminated>,
+                                                .open = &open_body<terminated>,
+                                                .priority = [](const envelope&) { return 0; },
+                                                .never_dropped = true};
+
 /// A child as its parent knows it.
 struct child_record {
   pid who{};
