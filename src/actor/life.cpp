@@ -14,7 +14,8 @@ actor_core::actor_core(const actor_class& c, std::shared_ptr<const actor_setting
 
 void actor_core::settle() noexcept {
   const bool plainly = takes_mail() && settings_->on_receive.empty() &&
-                       (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout));
+                       (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout &&
+                                    (!parts_->gate || parts_->gate_open)));
   type = plainly ? &class_->plain : &class_->rare;
 }
 

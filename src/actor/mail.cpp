@@ -339,6 +339,7 @@ void actor_core::take_token(turn& t, const gate_token& token) {
   if (token.opens) {
     parts().gate_open = true;
     for (envelope* e : parts().gate->open(*t.k, me_)) t.k->turn_away(me_, e);
+    settle();
   } else if (!takes_mail()) {
     parts().token_parked = true;
     return;
