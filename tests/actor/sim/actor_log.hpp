@@ -134,8 +134,8 @@ class program {
   sim::world& world;
   sim::dice& dice;
   runtime* rt = nullptr;
-  bool calm = false;        // no more faults
-  double luck = 0.05;       // the share of hooks that fail
+  bool calm = false;   // no more faults
+  double luck = 0.05;  // the share of hooks that fail
   std::uint64_t faults_left = 40;
   std::uint64_t spawns_left = 40;
   std::uint64_t chats_left = 200;
@@ -144,6 +144,7 @@ class program {
   std::map<std::uint64_t, fault> faults;
   std::vector<verdict> verdicts;
   std::map<std::pair<pid, std::uint64_t>, word> words;
+  std::set<std::pair<pid, std::uint64_t>> speechless;  // the decider failed over them
   struct question {
     pid who;
     std::uint64_t instance;

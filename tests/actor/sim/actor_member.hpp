@@ -55,6 +55,7 @@ class member;
 inline judgement decide(program& p, const rules& by, pid decider, const child_failure& f) {
   if (p.unlucky()) {
     mark("a decider failed");
+    p.speechless.insert({f.child, id_of(f.reason)});
     throw std::runtime_error{"f" + std::to_string(p.fails(decider, true, false))};
   }
   std::uint64_t all = 0;
@@ -82,10 +83,8 @@ class member {
     p_->write(me_, entry::kind::attempt);
     if (l.attempts > 1) {
       if (!what_->keeps_children)
-        for (const pid child : l.children) {
-          p_->check(!p_->rt->alive(child), to_string(me_) + " is restarted before its child " + to_string(child) + " is gone");
-          l.watching.erase(child);
-        }
+        for (const pid child : l.children)
+          p_->check(!p_->rt->alive(child), to_string(me_) + " is restarted before its child " + to_string(child));
       p_->unstash(me_, static_cast<std::size_t>(-1));
     }
     if (p_->unlucky()) {
@@ -119,6 +118,8 @@ class member {
   void handle(const restarting& e, context& me) {
     here();
     p_->write(me_, entry::kind::restarting, e.cause);
+    if (!what_->keeps_children)  // those that are stopped for it are nobody's to watch
+      for (const pid child : me.children()) mine().watching.erase(child);
     if (p_->dice.chance(0.2)) unstash(me, static_cast<std::size_t>(-1));
     fail_quietly("restarting");
   }
@@ -138,7 +139,8 @@ class member {
   void handle(const terminated& e, context& me) {
     here();
     life& l = mine();
-    p_->check(l.watching.erase(e.who) == 1, to_string(me_) + " hears of an end that it does not watch");
+    p_->check(l.watching.erase(e.who) == 1,
+              to_string(me_) + " hears of the end of " + to_string(e.who) + ", which it does not watch");
     p_->check(!p_->rt->alive(e.who), to_string(me_) + " hears of the end of one that lives");
     const std::uint64_t sent = l.letters.sent_by[e.who];
     p_->check(me.dropped() > 0 || l.letters.seen_of[e.who] == sent,
@@ -244,7 +246,8 @@ inline void member::act(const note& m, context& me) {
       return maybe_fail("receive");
     }
     case deed::spawn:
-      if (p_->spawns_left > 0) (void)spawn_child(*p_, me, what_->children.empty() ? std::make_shared<const plant>() : what_->children.front());
+      if (p_->spawns_left > 0)
+        (void)spawn_child(*p_, me, what_->children.empty() ? std::make_shared<const plant>() : what_->children.front());
       return;
     case deed::stop_other: p_->lives.at(other).told = true; return me.stop(other);
     case deed::poison_other: p_->lives.at(other).told = true; return me.poison(other);
@@ -308,8 +311,8 @@ inline void member::become(context& me) {
   became_ = true;
   mark("became");
   me.become(behaviour{[this](note m, context& them) { take(m, them); },
-                      [this](question m, context& them) { answer(m, them); },
-                      [this](probe m) { handle(m); }, [this](tick m) { handle(m); }});
+                      [this](question m, context& them) { answer(m, them); }, [this](probe m) { handle(m); },
+                      [this](tick m) { handle(m); }});
 }
 
 }  // namespace coppice::random_actors

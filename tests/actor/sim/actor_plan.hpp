@@ -23,17 +23,24 @@ class gardener {
   [[nodiscard]] rules some_rules(bool guardian) {
     rules r{.weights = climate_.weights};
     using kind = rules::kind;
-    constexpr std::array kinds{kind::one, kind::one, kind::all, kind::all, kind::backing_off, kind::always_restart, kind::always_stop, kind::custom};
+    constexpr std::array kinds{kind::one,         kind::one,         kind::all,
+                               kind::all,         kind::backing_off, kind::always_restart,
+                               kind::always_stop, kind::custom};
     r.what = climate_.strategy && !guardian ? *climate_.strategy : kinds.at(dice_.below(kinds.size()));
     if (guardian && r.what == kind::all) r.what = kind::one;
     r.asks = r.what == kind::one || r.what == kind::all;
     if (dice_.chance(0.3)) r.weights = {0, 1, 0, 0};
     r.all = r.what == kind::custom && !guardian && dice_.chance(0.5);
-    const bool waits = r.what == kind::backing_off || ((r.what == kind::one || r.what == kind::all) && dice_.chance(climate_.waits));
-    if (waits) r.wait = backoff{.first = dice_.between(1us, 100ms), .cap = dice_.between(100ms, 1s), .reset_after = dice_.between(1ms, 2s)};
+    const bool waits =
+        r.what == kind::backing_off || ((r.what == kind::one || r.what == kind::all) && dice_.chance(climate_.waits));
+    if (waits)
+      r.wait = backoff{
+          .first = dice_.between(1us, 100ms), .cap = dice_.between(100ms, 1s), .reset_after = dice_.between(1ms, 2s)};
     if (dice_.chance(climate_.low_limits))
-      r.limit = {.restarts = static_cast<int>(dice_.below(4)), .within = dice_.chance(0.3) ? forever : dice_.between(1us, 1s)};
-    if (r.what == kind::always_restart || r.what == kind::custom || (r.what == kind::backing_off && dice_.chance(0.5))) r.limit = unlimited;
+      r.limit = {.restarts = static_cast<int>(dice_.below(4)),
+                 .within = dice_.chance(0.3) ? forever : dice_.between(1us, 1s)};
+    if (r.what == kind::always_restart || r.what == kind::custom || (r.what == kind::backing_off && dice_.chance(0.5)))
+      r.limit = unlimited;
     if (r.what == kind::always_stop) r.limit = {.restarts = 10, .within = 10s};
     if (r.what == kind::backing_off && r.limit != unlimited) r.limit.within = forever;  // when it decides is not known
     return r;
@@ -46,7 +53,8 @@ class gardener {
     one.decides = one.strategy.what != rules::kind::custom && dice_.chance(0.15);
     if (one.decides) one.strategy.asks = true;
     if (depth > 1)
-      for (std::uint64_t n = dice_.below(climate_.most_children + 1); n > 0; --n) one.children.push_back(some_plan(depth - 1));
+      for (std::uint64_t n = dice_.below(climate_.most_children + 1); n > 0; --n)
+        one.children.push_back(some_plan(depth - 1));
     return std::make_shared<const plant>(std::move(one));
   }
   [[nodiscard]] plan root() {
@@ -81,8 +89,7 @@ inline actor_strategy strategy_of(program& p, const rules& by, bool guardian) {
   switch (by.what) {
     case rules::kind::one: return one_for_one(options);
     case rules::kind::all: return all_for_one(options);
-    case rules::kind::backing_off:
-      return by.asks ? one_for_one(options) : exponential_backoff(*by.wait, by.limit);
+    case rules::kind::backing_off: return by.asks ? one_for_one(options) : exponential_backoff(*by.wait, by.limit);
     case rules::kind::always_restart: return always_restart();
     case rules::kind::always_stop: return always_stop();
     case rules::kind::custom: break;
@@ -91,7 +98,9 @@ inline actor_strategy strategy_of(program& p, const rules& by, bool guardian) {
 }
 
 inline actor_options options_of(program& p, const plan& what) {
-  actor_options o{.strategy = strategy_of(p, what->strategy, false), .mailbox = what->mailbox, .keep_children = what->keeps_children};
+  actor_options o{.strategy = strategy_of(p, what->strategy, false),
+                  .mailbox = what->mailbox,
+                  .keep_children = what->keeps_children};
   if (what->guardian) o.guardian = strategy_of(p, *what->guardian, true);
   if (what->middleware)
     o.on_receive.push_back([](context&, const message_view&, const std::function<void()>& next) { next(); });
@@ -101,7 +110,7 @@ inline actor_options options_of(program& p, const plan& what) {
 inline pid spawn_child(program& p, context& me, const plan& what) {
   --p.spawns_left;
   const actor_options o = options_of(p, what);
-  const pid who = what->decides ? me.spawn(props<deciding>(&p, what).with(o)).id()
+  const pid who = what->decides        ? me.spawn(props<deciding>(&p, what).with(o)).id()
                   : p.dice.chance(0.2) ? me.spawn_prefix("child", props<member>(&p, what).with(o)).id()
                                        : me.spawn(props<member>(&p, what).with(o)).id();
   p.spawned(who, me.id(), what);

@@ -107,8 +107,8 @@ inline void run::send_one() {
   note m{.level = static_cast<int>(dice().below(8)), .what = static_cast<deed>(dice().below(deeds))};
   if (!trouble_.favourites.empty() && dice().chance(0.6))
     m.what = trouble_.favourites[dice().below(trouble_.favourites.size())];
-  const bool quits = m.what == deed::finish || m.what == deed::stop_self || m.what == deed::stop_other ||
-                     m.what == deed::poison_other;
+  const bool quits =
+      m.what == deed::finish || m.what == deed::stop_self || m.what == deed::stop_other || m.what == deed::poison_other;
   if (quits && dice().chance(0.7)) m.what = deed::chat;
   m.number = program_.number_for({}, to);
   if (dice().chance(0.5))

@@ -103,9 +103,10 @@ TEST_F(random_actors, that_watch) {
   keep_the_rules({.stops = 4, .favourites = {deed::watch, deed::unwatch, deed::chat, deed::finish}});
 }
 TEST_F(random_actors, that_put_mail_aside) {
-  keep_the_rules({.land = {.gates = 0.5},
-                  .notes = 60,
-                  .favourites = {deed::stash, deed::stash, deed::unstash, deed::unstash_one, deed::become, deed::fail}});
+  keep_the_rules(
+      {.land = {.gates = 0.5},
+       .notes = 60,
+       .favourites = {deed::stash, deed::stash, deed::unstash, deed::unstash_one, deed::become, deed::fail}});
 }
 TEST_F(random_actors, that_ask) { keep_the_rules({.notes = 40, .favourites = {deed::ask, deed::ask, deed::fail}}); }
 
