@@ -87,8 +87,12 @@ void actor_core::on_resume(turn& t, const actor_order& o) {
   const pid escalated = own_failure ? std::exchange(perpetrator_, {}) : pid{};
   tell_children(t, kind::resume, escalated);
   if (child_record* c = find_child(escalated)) {
-    c->failed = false;
-    send_order(*t.k, c->who, {.what = kind::resume, .number = c->instance, .marked = true});
+    if (c->made || c->spec) {
+      c->failed = false;
+      send_order(*t.k, c->who, {.what = kind::resume, .number = c->instance, .marked = true});
+    } else {  // there is nothing to go on with
+      restart_one(t, *c, *c->last);
+    }
   }
   if (phase_ == phase::running) go_on(t);
 }
@@ -109,6 +113,7 @@ void actor_core::child_failed(turn& t, actor_order o) {
     return stop_child(t, *c, exit_reason::shutdown(), false);
   if (c->stops) return;
   c->failed = true;
+  c->made = o.marked;
   c->last = o.reason;
   if (!decides()) return parts_->deferred.push_back(std::move(o));
   judge_child(t, *c, o);

@@ -23,7 +23,7 @@ verdict actor_core::take_message(turn& t, envelope& e) {
   verdict v = verdict::alive;
   if (take_own(t, e, v)) return v;
   if (parts_ && parts_->gate && !parts_->gate_open) {  // it was sent before there was a gate
-    const gate::outcome o = parts_->gate->put(*t.k, me_, e.type->relocate(e), {});
+    const gate::outcome o = parts_->gate->put_own(*t.k, me_, e.type->relocate(e));
     if (o.dropped != nullptr) t.k->turn_away(me_, o.dropped);
     return verdict::alive;
   }
@@ -174,6 +174,11 @@ void actor_core::take_down(turn& t, envelope& e) {
   if (found == parts_->watching.end() || found->second.ref != ref) return;
   found->second.over = true;
   envelope* news = make_letter<terminated>(plain<terminated>, notice);
+  if (parts_->gate) {
+    news->tag = envelope::tag_of(t.p->serial(), signal::message);
+    if (parts_->gate->put_own(*t.k, me_, news).wake) t.k->push_token(me_, false);
+    return;
+  }
   if (!takes_mail()) return keep_letter(t, news);
   take_terminated(t, *news);
   release(news);
@@ -332,6 +337,7 @@ void actor_core::check_receive_timeout(turn& t, receive_check check) {
 void actor_core::take_token(turn& t, const gate_token& token) {
   if (token.opens) {
     parts().gate_open = true;
+    for (envelope* e : parts().gate->open(*t.k, me_)) t.k->turn_away(me_, e);
     settle();
   } else if (!takes_mail()) {
     parts().token_parked = true;
@@ -388,7 +394,9 @@ void actor_core::unstash(turn& t, std::size_t how_many) {
     next.add(parts_->stash.front());
     parts_->stash.pop_front();
   }
-  put_back(t, next);
+  if (takes_mail()) return put_back(t, next);
+  while (envelope* e = kept_.take()) next.add(e);  // what waits is younger
+  kept_ = next;
 }
 
 }  // namespace coppice::detail

@@ -27,7 +27,31 @@ envelope* gate::remove_oldest() {
 gate::outcome gate::put(kernel& k, pid to, envelope* e, pid sender) {
   const std::scoped_lock lock{mutex_};
   if (closed_) return {.dropped = e};
+  if (open_) return admit(k, to, e, sender);
+  early_.push_back({sender, e});
+  return {};
+}
+
+gate::outcome gate::put_own(kernel& k, pid owner, envelope* e) {
+  const std::scoped_lock lock{mutex_};
+  return admit(k, owner, e, {});
+}
+
+std::vector<envelope*> gate::open(kernel& k, pid owner) {
+  const std::scoped_lock lock{mutex_};
+  open_ = true;
+  std::vector<envelope*> back;
+  for (const waiting& w : std::exchange(early_, {}))
+    if (envelope* dropped = admit(k, owner, w.mail, w.sender).dropped) back.push_back(dropped);
+  return back;
+}
+
+gate::outcome gate::admit(kernel& k, pid to, envelope* e, pid sender) {
   envelope* dropped = nullptr;
+  if (e->type->never_dropped && !waiting_.empty()) {  // behind those that wait for room
+    waiting_.push_back({{}, e});
+    return {};
+  }
   if (capacity_ != no_limit && size_ >= capacity_ && !e->type->never_dropped) {
     if (when_full_ == when_full::sender_waits && sender) {
       waiting_.push_back({sender, e});
@@ -56,7 +80,7 @@ envelope* gate::take(kernel& k, pid owner) {
     const waiting next = waiting_.front();
     waiting_.pop_front();
     add(next.mail);
-    tell_(k, next.sender, owner, false);
+    if (next.sender) tell_(k, next.sender, owner, false);
   }
   return e;
 }
@@ -72,9 +96,10 @@ std::vector<envelope*> gate::close(kernel& k, pid owner) {
   size_ = 0;
   for (const waiting& w : waiting_) {
     left.push_back(w.mail);
-    tell_(k, w.sender, owner, false);
+    if (w.sender) tell_(k, w.sender, owner, false);
   }
   waiting_.clear();
+  for (const waiting& w : std::exchange(early_, {})) left.push_back(w.mail);
   return left;
 }
 
@@ -92,7 +117,7 @@ std::vector<envelope*> gate::withdraw(pid sender) {
 
 std::size_t gate::size() {
   const std::scoped_lock lock{mutex_};
-  return size_ + waiting_.size();
+  return size_ + waiting_.size() + early_.size();
 }
 
 std::uint64_t gate::dropped() {

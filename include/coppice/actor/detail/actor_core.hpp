@@ -112,6 +112,16 @@ consteval message_type poison_type() {
 template <>
 inline constexpr message_type plain<poison_pill> = poison_type();
 
+/// Where mail waits at a gate, it waits there behind all that the one who has ended had sent.
+template <>
+inline constexpr message_type plain<terminated>{.name = type_name<terminated>(),
+                                                .size = sizeof(letter<terminated>),
+                                                .drop = &drop_body<terminated>,
+                                                .relocate = &relocate_body<terminated>,
+                                                .open = &open_body<terminated>,
+                                                .priority = [](const envelope&) { return 0; },
+                                                .never_dropped = true};
+
 /// A child as its parent knows it.
 struct child_record {
   pid who{};
@@ -120,9 +130,10 @@ struct child_record {
   std::shared_ptr<const child_spec> spec{};  // null: it is an actor
   std::uint64_t instance = 0;                // what it failed with an older number was answered
   bool failed = false;                       // not answered, or waiting for its restart
+  bool made = true;                          // it has an instance, or had when it failed last
   bool held = false;                         // suspended for a restart of all
   bool stops = false;
-  bool again = false;  // a process: started again once it has ended
+  bool again = false;     // a process: started again once it has ended
   restart_window window{};
   unsigned in_a_row = 0;
   time_point since{};

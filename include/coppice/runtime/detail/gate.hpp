@@ -36,6 +36,10 @@ class gate {
     bool wake = false;  ///< the owner must get a token
   };
   [[nodiscard]] outcome put(kernel& k, pid to, envelope* e, pid sender);
+  /// By its owner: what came before there was a gate, and so before all that waits for it to open.
+  [[nodiscard]] outcome put_own(kernel& k, pid owner, envelope* e);
+  /// By its owner, who has all that came before. Gives back what has to go.
+  [[nodiscard]] std::vector<envelope*> open(kernel& k, pid owner);
   /// The next one; null: there is none, and the next `put` wakes.
   [[nodiscard]] envelope* take(kernel& k, pid owner);
   /// What is left; and from here on everything is turned away.
@@ -52,6 +56,7 @@ class gate {
     pid sender;
     envelope* mail;
   };
+  [[nodiscard]] outcome admit(kernel& k, pid to, envelope* e, pid sender);
   void add(envelope* e);
   [[nodiscard]] envelope* remove_oldest();
 
@@ -62,9 +67,11 @@ class gate {
   std::mutex mutex_;
   std::array<std::deque<envelope*>, levels> mail_;
   std::deque<waiting> waiting_;
+  std::vector<waiting> early_;  // until it opens
   std::size_t size_ = 0;
   std::uint64_t dropped_ = 0;
-  bool told_ = false;  // a token is on the way
+  bool told_ = true;  // a token is on the way: at first the one that opens it
+  bool open_ = false;
   bool closed_ = false;
 };
 

@@ -1,0 +1,267 @@
+#pragma once
+/// What must be true of what a run has left, once all is quiet.
+#include "actor_plan.hpp"
+
+namespace coppice::random_actors {
+
+class model {
+ public:
+  explicit model(const program& p) : p_{p} {
+    for (const verdict& v : p_.verdicts) by_child_[v.child].push_back(&v);
+  }
+  void run() {
+    for (const auto& [who, l] : p_.lives) {
+      who_ = who;
+      check_hooks(l);
+      check_verdicts(l);
+      check_restarts(l);
+      check_end(l);
+      check_mail(l);
+      check_watches(l);
+    }
+    check_faults();
+    check_questions();
+  }
+
+ private:
+  void require(bool holds, const std::string& what) const { sim::require(holds, to_string(who_) + ": " + what); }
+  [[nodiscard]] const rules& strategy_for(const life& l) const {
+    static const rules usual{};
+    if (l.parent) return p_.lives.at(l.parent).what->strategy;
+    return l.what->guardian ? *l.what->guardian : usual;
+  }
+  [[nodiscard]] const std::vector<const verdict*>& verdicts_on(pid who) const {
+    static const std::vector<const verdict*> none;
+    const auto found = by_child_.find(who);
+    return found == by_child_.end() ? none : found->second;
+  }
+  /// Whether `what` was decided about that failure, of the actor or, for all, of a sibling.
+  [[nodiscard]] const verdict* decided(const life& l, std::uint64_t id, directive what) const {
+    for (const verdict* v : verdicts_on(who_))
+      if (v->id == id && v->what == what) return v;
+    if (!l.parent) return nullptr;
+    for (const verdict& v : p_.verdicts)
+      if (v.parent == l.parent && v.child != who_ && v.id == id && v.what == what && for_all(v)) return &v;
+    return nullptr;
+  }
+  [[nodiscard]] bool for_all(const verdict& v) const {
+    const life& l = p_.lives.at(v.child);
+    if (!l.parent) return false;
+    const rules& by = strategy_for(l);
+    if (by.what == rules::kind::all) return true;
+    const auto said = p_.words.find({v.child, v.id});
+    return by.what == rules::kind::custom && said != p_.words.end() && said->second.said.all;
+  }
+  void check_hooks(const life& l) const;
+  void check_verdicts(const life& l) const;
+  void check_wait(const life& l, const verdict& v, const rules& by, time_point& since, unsigned& in_a_row) const;
+  void check_restarts(const life& l) const;
+  void check_end(const life& l) const;
+  [[nodiscard]] bool ancestor(const life& l, bool life::* has) const {
+    for (const life* at = &l; at->parent;) {
+      at = &p_.lives.at(at->parent);
+      if (at->*has) return true;
+    }
+    return false;
+  }
+  void check_mail(const life& l) const;
+  void check_watches(const life& l) const;
+  void check_faults();
+  void check_questions() const;
+
+  const program& p_;
+  pid who_;
+  std::map<pid, std::vector<const verdict*>> by_child_;
+};
+
+/// The order in which instances hear of their life.
+inline void model::check_hooks(const life& l) const {
+  using kind = entry::kind;
+  std::optional<kind> before;
+  for (const entry& e : l.log) {
+    const bool alive = before && before != kind::attempt && before != kind::destroyed;
+    switch (e.what) {
+      case kind::attempt: require(!alive, "a new instance before the end of the old one"); break;
+      case kind::born: require(before == kind::attempt, "born without an attempt"); break;
+      case kind::started: require(before == kind::born, "started is not the first it hears"); break;
+      case kind::restarting: require(before == kind::started, "it is restarted twice, or was never started"); break;
+      case kind::stopping:
+        require(before == kind::started, "it stops twice, or when it has heard of its restart");
+        break;
+      case kind::stopped: require(before == kind::stopping, "it has stopped without `stopping`"); break;
+      case kind::destroyed:
+        require(l.killed || before == kind::restarting || before == kind::stopped,
+                "the instance is gone, and heard of no end");
+        break;
+    }
+    before = e.what;
+  }
+  if (l.end && !l.killed) {
+    require(l.living == 0, "it has ended, and its instance is still there");
+    std::optional<exit_reason> said;
+    for (const entry& e : l.log)
+      if (e.what == kind::stopping || e.what == kind::stopped) {
+        require(!said || *said == e.reason, "it heard two reasons");
+        said = e.reason;
+      }
+    require(!said || *said == *l.end, "it ended for another reason than it heard");
+  }
+}
+
+/// Each decision is what the rules make of the failure: the word of the decider, the limit, the wait.
+inline void model::check_verdicts(const life& l) const {
+  const rules& by = strategy_for(l);
+  restart_window window;
+  time_point since = l.parent ? l.spawned : time_point{};
+  unsigned in_a_row = 0;
+  for (const verdict* v : verdicts_on(who_)) {
+    require(v->parent == (l.parent ? l.parent : who_), "somebody else decided");
+    require(v->id != 0 && p_.faults.contains(v->id), "a decision about nothing that has failed");
+    const fault& f = p_.faults.at(v->id);
+    require(!f.quiet, "a failure of a hook was answered that changes nothing");
+    time_point at = v->at;
+    directive expected = by.what == rules::kind::always_stop ? directive::stop : directive::restart;
+    if (by.has_words()) {
+      const auto said = p_.words.find({who_, v->id});
+      if (said == p_.words.end()) {  // a guardian that failed itself
+        require(!l.parent && v->what == directive::escalate, "nobody has said that");
+        continue;
+      }
+      expected = said->second.said.what;
+      at = said->second.at;
+      require(by.what == rules::kind::custom || by.limit == unlimited ||
+                  said->second.restarts == window.count(at, by.limit),
+              "the decider was told another number of restarts");
+    }
+    if (expected == directive::resume && f.who == who_ && !f.made) expected = directive::restart;
+    const bool counts = expected == directive::restart && by.what != rules::kind::custom && by.limit != unlimited;
+    if (counts && !window.add(at, by.limit)) {
+      mark("a limit was reached");
+      expected = directive::stop;
+    }
+    require(v->what == expected,
+            "decided was " + std::string{to_string(v->what)} + " in the place of " + std::string{to_string(expected)});
+    mark(to_string(v->what));
+    check_wait(l, *v, by, since, in_a_row);
+  }
+}
+
+inline void model::check_wait(const life& l, const verdict& v, const rules& by, time_point& since,
+                              unsigned& in_a_row) const {
+  if (v.what != directive::restart) return;
+  std::chrono::nanoseconds expected{0};
+  if (by.what == rules::kind::custom) {
+    expected = p_.words.at({who_, v.id}).said.after;
+  } else if (by.wait) {
+    if (l.parent && (by.may_hit_siblings() || p_.lives.at(l.parent).what->keeps_children)) return;
+    const auto healthy = v.at - since - by.wait->reset_after;
+    if (healthy > soon || (healthy > -soon && v.after == by.wait->wait_after(1))) in_a_row = 0;
+    expected = by.wait->wait_after(++in_a_row);
+    if (in_a_row > 2) mark("a long wait");
+  }
+  since = v.at + expected;
+  require(v.after == expected, "it waits for another time than it should");
+}
+
+/// Each restart was decided, and each decision has its effect.
+inline void model::check_restarts(const life& l) const {
+  const bool kept = l.parent && p_.lives.at(l.parent).what->keeps_children;
+  const bool alone = !l.parent || !strategy_for(l).may_hit_siblings();
+  for (const entry& e : l.log) {
+    if (e.what != entry::kind::restarting) continue;
+    const std::uint64_t id = id_of(e.reason);
+    if (id == 0) {
+      require(kept, "restarted for " + e.reason.to_string());
+      mark("restarted with its parent");
+      continue;
+    }
+    const verdict* v = decided(l, id, directive::restart);
+    require(v != nullptr, "restarted without a decision");
+    if (v->child != who_) mark("restarted for a sibling");
+    require(v->at + v->after <= e.at + soon, "restarted before its time");
+    require(!alone || v->at + v->after >= e.at - soon, "restarted later than decided");
+  }
+  std::uint64_t decisions = 0;
+  for (const verdict* v : verdicts_on(who_)) {
+    if (v->what == directive::restart) ++decisions;
+    if (v->what == directive::stop) require(l.end.has_value(), "it was to be stopped, and lives");
+    if (v->what == directive::escalate && !l.parent) require(l.end.has_value(), "nobody can answer, and it lives");
+    if (v->what == directive::escalate && l.parent) {
+      const life& parent = p_.lives.at(l.parent);
+      const auto& above = verdicts_on(l.parent);
+      const bool heard = std::ranges::any_of(above, [&](const verdict* a) { return a->id == v->id; });
+      const bool speechless = p_.speechless.contains({l.parent, v->id});
+      const bool otherwise = parent.attempts > 1 && strategy_for(parent).may_hit_siblings();
+      require(heard || parent.end || speechless || otherwise, "an escalation was lost");
+    }
+  }
+  if (!alone || kept || l.attempts == 0) return;
+  const std::uint64_t done = l.attempts - 1;
+  // One that was never made has nothing to go on with when its parent, failed for it, is resumed.
+  std::uint64_t anew = 0;
+  for (const auto& [id, f] : p_.faults) {
+    const bool passed_on = p_.speechless.contains({who_, id}) || decided(l, id, directive::escalate) != nullptr;
+    if (f.who == who_ && !f.made && passed_on) ++anew;
+  }
+  if (anew > 0) mark("made when its parent was resumed");
+  require(done <= decisions + anew, "restarted more often than decided");
+  require(done >= decisions || (l.end && done + 1 == decisions), "decided, and not restarted");
+}
+
+inline void model::check_end(const life& l) const {
+  if (!l.end) return;
+  using kind = exit_reason::kind;
+  const std::uint64_t id = id_of(*l.end);
+  if (id != 0) {
+    const bool own = decided(l, id, directive::stop) != nullptr;
+    const bool top = !l.parent && (decided(l, id, directive::escalate) != nullptr || p_.faults.at(id).who == who_);
+    return require(own || top, "it ended with a failure that was not to end it");
+  }
+  switch (l.end->what()) {
+    case kind::normal: require(l.told || ancestor(l, &life::told), "nobody has told it to end"); break;
+    case kind::shutdown: require(static_cast<bool>(l.parent), "nobody can shut it down"); break;
+    case kind::killed: require(l.killed || ancestor(l, &life::killed), "nobody has killed it"); break;
+    default: require(false, "ended with " + l.end->to_string());
+  }
+  if (l.killed || l.told || ancestor(l, &life::told) || ancestor(l, &life::killed) || l.end->what() == kind::shutdown)
+    return;
+  for (const verdict* v : verdicts_on(who_)) require(v->what != directive::stop, "it ended without its failure");
+}
+
+inline void model::check_mail(const life& l) const {
+  const mail& m = l.letters;
+  const std::uint64_t left = l.end ? 0 : m.stash.size();
+  require(m.sent == m.consumed + m.dead + left,
+          "of " + std::to_string(m.sent) + " letters " + std::to_string(m.consumed) + " were handled, " +
+              std::to_string(m.dead) + " are dead, and " + std::to_string(left) + " stashed");
+  require(l.end || l.what->mailbox.capacity != 0 || m.dead == 0, "it lives, and its mail is dead");
+}
+
+inline void model::check_watches(const life& l) const {
+  if (l.end) return;
+  for (const pid other : l.watching)
+    require(!p_.lives.at(other).end, "nobody told it of the end of " + to_string(other));
+}
+
+/// No failure is forgotten, and none is answered twice.
+inline void model::check_faults() {
+  for (const auto& [id, f] : p_.faults) {
+    if (f.quiet) continue;
+    who_ = f.who;
+    const life& l = p_.lives.at(f.who);
+    const auto answers =
+        std::ranges::count_if(verdicts_on(f.who), [&, n = id](const verdict* v) { return v->id == n; });
+    require(answers <= 1, "a failure was answered twice");
+    require(answers == 1 || p_.speechless.contains({who_, id}) || l.end || l.attempts > f.instance,
+            "failure " + std::to_string(id) + " was not answered");
+  }
+}
+
+inline void model::check_questions() const {
+  for (const auto& [number, q] : p_.questions) {
+    const life& l = p_.lives.at(q.who);
+    sim::require(l.end || l.living != q.instance, to_string(q.who) + ": a question has no answer");
+  }
+}
+
+}  // namespace coppice::random_actors

@@ -1,0 +1,166 @@
+#pragma once
+/// One run: random hierarchies, faults while they work, quiet, and their end.
+#include "actor_model.hpp"
+
+namespace coppice::random_actors {
+
+/// What a run is like, with weights.
+struct trouble {
+  climate land{};
+  std::uint64_t notes = 20;
+  std::uint64_t kills = 1;
+  std::uint64_t stops = 1;
+  std::uint64_t poisons = 1;
+  std::size_t phases = 12;
+  double luck = 0.05;
+  std::vector<deed> favourites{};
+};
+
+/// Writes down what the event stream tells.
+inline task<> observer(self& me, program* p) {
+  for (;;) {
+    const auto event = co_await me.receive<supervision_event, dead_letter, process_ended>();
+    if (const auto* e = std::get_if<supervision_event>(&event)) {
+      p->verdicts.push_back({p->world.now(), e->parent, e->child, id_of(e->reason), e->what, e->after});
+    } else if (const auto* d = std::get_if<dead_letter>(&event)) {
+      if (d->message == type_name<note>() && p->lives.contains(d->to)) ++p->lives.at(d->to).letters.dead;
+    } else if (const auto& x = std::get<process_ended>(event); p->lives.contains(x.who)) {
+      life& l = p->lives.at(x.who);
+      p->check(!l.end, to_string(x.who) + " has ended twice");
+      l.end = x.reason;
+    }
+  }
+}
+
+class run {
+ public:
+  run(sim::world& w, const trouble& t) : world_{w}, trouble_{t}, program_{w}, gardener_{w.chance(), t.land} {}
+  run(const run&) = delete;
+  run& operator=(const run&) = delete;
+  ~run() {
+    for (sim::node& n : world_.nodes()) n.crash();
+  }
+  void play();
+  /// Everybody who lives takes mail.
+  void rest();
+  void end();
+
+ private:
+  [[nodiscard]] sim::dice& dice() { return program_.dice; }
+  [[nodiscard]] runtime& rt() { return *program_.rt; }
+  void spawn_tops();
+  void act();
+  void send_one();
+
+  sim::world& world_;
+  trouble trouble_;
+  program program_;
+  gardener gardener_;
+  std::vector<pid> tops_;
+  std::uint64_t probes_ = 0;
+};
+
+inline void run::spawn_tops() {
+  for (std::uint64_t n = 1 + dice().below(2); n > 0; --n) tops_.push_back(spawn_root(program_, gardener_.root()));
+}
+
+inline void run::play() {
+  sim::node& node = world_.add_node("actors", {.processes = 1U << 10U, .level = log_level::off});
+  program_.rt = &node.rt();
+  program_.luck = trouble_.luck;
+  const pid sees = rt().spawn(observer, &program_);
+  rt().subscribe<supervision_event>(sees);
+  rt().subscribe<dead_letter>(sees);
+  rt().subscribe<process_ended>(sees);
+  spawn_tops();
+  for (std::size_t i = 0; i < trouble_.phases; ++i) {
+    const std::uint64_t how_long = dice().below(10);
+    world_.run_for(dice().between(0ns, how_long < 5 ? 2us : how_long < 8 ? 20ms : 1s));
+    for (std::uint64_t n = dice().below(8); n > 0; --n) act();
+    program_.judge();
+    if (dice().chance(0.05)) rest();
+  }
+}
+
+inline void run::act() {
+  const trouble& t = trouble_;
+  std::uint64_t pick = dice().below(t.notes + t.kills + t.stops + t.poisons);
+  const auto is = [&](std::uint64_t weight) {
+    if (pick < weight) return true;
+    pick -= weight;
+    return false;
+  };
+  if (is(t.notes)) return send_one();
+  const pid who = program_.someone();
+  if (program_.lives.at(who).parent == pid{} && dice().chance(0.8)) return;
+  if (is(t.kills)) {
+    program_.lives.at(who).killed = true;
+    return rt().kill(who);
+  }
+  program_.lives.at(who).told = true;
+  if (is(t.stops)) return stop_actor(rt(), who);
+  poison_actor(rt(), who);
+}
+
+inline void run::send_one() {
+  const pid to = program_.someone();
+  note m{.level = static_cast<int>(dice().below(8)), .what = static_cast<deed>(dice().below(deeds))};
+  if (!trouble_.favourites.empty() && dice().chance(0.6))
+    m.what = trouble_.favourites[dice().below(trouble_.favourites.size())];
+  const bool quits =
+      m.what == deed::finish || m.what == deed::stop_self || m.what == deed::stop_other || m.what == deed::poison_other;
+  if (quits && dice().chance(0.7)) m.what = deed::chat;
+  m.number = program_.number_for({}, to);
+  if (dice().chance(0.5))
+    rt().send(to, m);
+  else
+    actor_ref<member>{to}.tell(rt(), m);
+}
+
+inline void run::rest() {
+  program_.calm = true;
+  world_.run_for(2min);
+  ++probes_;
+  std::vector<pid> asked;
+  for (const auto& [who, l] : program_.lives)
+    if (rt().alive(who)) asked.push_back(who);
+  for (const pid who : asked) rt().send(who, probe{probes_});
+  world_.run_for(1s);
+  program_.judge();
+  for (const pid who : asked) {
+    const life& l = program_.lives.at(who);
+    sim::require(!l.end, to_string(who) + " ends although all is quiet");
+    sim::require(l.probed == probes_, to_string(who) + " lives, and takes no mail");
+    sim::require(l.living == l.attempts, to_string(who) + " lives without an instance");
+    sim::require(l.letters.front.empty(), to_string(who) + " has lost what was unstashed");
+  }
+  model{program_}.run();
+  program_.calm = false;
+}
+
+inline void run::end() {
+  rest();
+  if (dice().chance(0.5)) {  // while it works
+    for (int n = 0; n < 10; ++n) send_one();
+    world_.run_for(dice().between(0ns, 2us));
+  }
+  for (const pid top : tops_) {
+    life& l = program_.lives.at(top);
+    const std::uint64_t how = dice().below(3);
+    (how == 0 ? l.killed : l.told) = true;
+    if (how == 0) rt().kill(top);
+    if (how == 1) stop_actor(rt(), top);
+    if (how == 2) poison_actor(rt(), top);
+  }
+  world_.run_for(2min);
+  program_.calm = true;
+  world_.run_for(2min);
+  program_.judge();
+  for (const auto& [who, l] : program_.lives) {
+    sim::require(!rt().alive(who), to_string(who) + " outlives its top");
+    sim::require(l.end.has_value() && l.living == 0, to_string(who) + ": something is left of it");
+  }
+  model{program_}.run();
+}
+
+}  // namespace coppice::random_actors

@@ -1,0 +1,114 @@
+// Random hierarchies of actors under random failures, in every hook. What each instance hears, what is decided, and
+// where the mail goes is written down, and a model judges it. Where what is:
+//   actor_log.hpp     what a run leaves
+//   actor_member.hpp  the actors
+//   actor_plan.hpp    random hierarchies and strategies
+//   actor_model.hpp   the model
+//   actor_world.hpp   the course of a run
+#include <gtest/gtest.h>
+
+#include "actor_world.hpp"
+
+namespace coppice::random_actors {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seeds_each = 25;
+#else
+constexpr std::uint64_t seeds_each = 400;
+#endif
+constexpr std::uint64_t enough_for_marks = 800;
+
+std::uint64_t seeds_run = 0;
+
+/// A run of many seeds has been in all of these.
+constexpr std::array expected_marks{
+    "a constructor failed",
+    "a decider failed",
+    "a limit was reached",
+    "a long wait",
+    "an error for an answer",
+    "answered",
+    "became",
+    "children lived on",
+    "escalate",
+    "failed in a continuation",
+    "failed in a question",
+    "failed in a timer",
+    "failed in receive",
+    "failed in restarting",
+    "failed in stash",
+    "failed in started",
+    "failed in stopped",
+    "failed in stopping",
+    "failed in terminated",
+    "mail before an end",
+    "restart",
+    "restarted for a sibling",
+    "restarted with its parent",
+    "resume",
+    "stashed",
+    "stashed again",
+    "stop",
+};
+
+class random_actors : public testing::Test {
+ public:
+  static void TearDownTestSuite() {
+    if (seeds_run < enough_for_marks || testing::Test::HasFailure()) return;
+    for (const char* name : expected_marks) EXPECT_TRUE(marks().contains(name)) << "no seed has reached: " << name;
+  }
+  static void keep_the_rules(const trouble& t) {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string report =
+        sim::explore({.name = name,
+                      .seeds = seeds_each,
+                      .replay = "build/dev/bin/actor_sim_tests --gtest_filter=random_actors." + name},
+                     [&](sim::world& w) {
+                       ++seeds_run;
+                       run one{w, t};
+                       one.play();
+                       one.end();
+                     });
+    EXPECT_TRUE(report.empty()) << report;
+  }
+};
+
+using kind = rules::kind;
+
+TEST_F(random_actors, of_all_kinds) { keep_the_rules({}); }
+TEST_F(random_actors, that_fail_a_lot) { keep_the_rules({.luck = 0.2, .favourites = {deed::fail, deed::chat}}); }
+TEST_F(random_actors, one_for_one) { keep_the_rules({.land = {.strategy = kind::one}}); }
+TEST_F(random_actors, all_for_one) {
+  keep_the_rules({.land = {.waits = 0.6, .strategy = kind::all}, .favourites = {deed::fail, deed::poison_other}});
+}
+TEST_F(random_actors, that_escalate) {
+  keep_the_rules({.land = {.keeps = 0.6, .low_limits = 0.1, .strategy = kind::one, .weights = {3, 2, 0, 6}},
+                  .luck = 0.1,
+                  .favourites = {deed::fail, deed::fail_softly}});
+}
+TEST_F(random_actors, that_keep_their_children) {
+  keep_the_rules({.land = {.keeps = 1, .low_limits = 0.1}, .favourites = {deed::fail, deed::spawn}});
+}
+TEST_F(random_actors, with_limits) {
+  keep_the_rules({.land = {.depth = 2, .low_limits = 1, .weights = {1, 8, 0, 0}}, .favourites = {deed::fail}});
+}
+TEST_F(random_actors, with_strategies_of_their_own) {
+  keep_the_rules({.land = {.strategy = kind::custom}, .favourites = {deed::fail}});
+}
+TEST_F(random_actors, with_gates) {
+  keep_the_rules({.land = {.gates = 1}, .notes = 60, .favourites = {deed::chat, deed::stash, deed::unstash}});
+}
+TEST_F(random_actors, that_watch) {
+  keep_the_rules({.stops = 4, .favourites = {deed::watch, deed::unwatch, deed::chat, deed::finish}});
+}
+TEST_F(random_actors, that_put_mail_aside) {
+  keep_the_rules(
+      {.land = {.gates = 0.5},
+       .notes = 60,
+       .favourites = {deed::stash, deed::stash, deed::unstash, deed::unstash_one, deed::become, deed::fail}});
+}
+TEST_F(random_actors, that_ask) { keep_the_rules({.notes = 40, .favourites = {deed::ask, deed::ask, deed::fail}}); }
+
+}  // namespace
+}  // namespace coppice::random_actors
