@@ -35,9 +35,20 @@ void context::through_middleware(pid to, const detail::message_type& type, const
   from(0);
 }
 
+void context::watch(pid who) {
+  detail::handler_self mine = me();
+  core_.watch(mine, who);
+}
+
+void context::unwatch(pid who) {
+  detail::handler_self mine = me();
+  core_.unwatch(mine, who);
+}
+
 std::shared_ptr<detail::future_state<terminated>> context::expect_end(pid who, std::chrono::nanoseconds timeout) {
   auto state = std::make_shared<detail::future_state<terminated>>();
-  core_.expect_end(me_, turn_, who, state, timeout);
+  detail::handler_self mine = me();
+  core_.expect_end(mine, turn_, who, state, timeout);
   return state;
 }
 

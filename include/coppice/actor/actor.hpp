@@ -98,10 +98,16 @@ void context::post_with(pid to, const detail::message_type& type, const void* co
 }
 
 template <class To, class M>
-void context::send(const To& to, M&& message) {
+[[gnu::always_inline]] inline void context::send(const To& to, M&& message) {
   using body = std::decay_t<M>;
-  post_with(pid_of(to), detail::plain<body>, &message,
-            [&] { return detail::make_mail<body>(detail::mail_type<body>(to), std::forward<M>(message)); });
+  if (core_.settings().on_send.empty()) [[likely]]
+    return turn_.k->send(pid_of(to), detail::signal::message,
+                         detail::make_mail<body>(detail::mail_type<body>(to), std::forward<M>(message)));
+  // Copies, so that neither the context nor the message of the quick way has to have an address.
+  body kept(std::forward<M>(message));
+  context me{core_, turn_, origin_, message_};
+  me.post_with(pid_of(to), detail::plain<body>, &kept,
+               [&] { return detail::make_mail<body>(detail::mail_type<body>(to), std::move(kept)); });
 }
 
 template <class To, class M>

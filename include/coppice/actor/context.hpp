@@ -29,7 +29,7 @@ class context {
  public:
   /// For the library.
   context(detail::actor_core& core, detail::turn& t, detail::mail_origin& origin, const detail::message_type& message)
-      : core_{core}, turn_{t}, origin_{origin}, message_{message}, me_{t} {}
+      : core_{core}, turn_{t}, origin_{origin}, message_{message} {}
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
@@ -38,7 +38,7 @@ class context {
   /// The same for all instances.
   [[nodiscard]] pid id() const noexcept { return core_.id(); }
   /// Who spawned it: an actor, a supervisor, another process; nobody when it was spawned from outside.
-  [[nodiscard]] pid parent() const noexcept { return me_.parent(); }
+  [[nodiscard]] pid parent() const noexcept { return me().parent(); }
   /// In the order of their spawns.
   [[nodiscard]] std::vector<pid> children() const;
   /// The child of that name, or nobody.
@@ -112,13 +112,13 @@ class context {
   // -- others' ends
 
   /// One `terminated` when `who` ends, at once when it has. Watching twice is watching once; oneself, it is nothing.
-  void watch(pid who) { core_.watch(me_, who); }
+  void watch(pid who);
   template <class A>
   void watch(actor_ref<A> who) {
     watch(who.id());
   }
   /// No `terminated` of it is received from here on.
-  void unwatch(pid who) { core_.unwatch(me_, who); }
+  void unwatch(pid who);
 
   // -- mail for later
 
@@ -157,26 +157,26 @@ class context {
   /// stopped meanwhile, nor while it is suspended.
   template <class R, class F>
   void reenter_after(const future<R>& f, F then);
-  [[nodiscard]] time_point now() const { return me_.now(); }
-  [[nodiscard]] std::uint64_t random() { return me_.random(); }
+  [[nodiscard]] time_point now() const { return me().now(); }
+  [[nodiscard]] std::uint64_t random() { return me().random(); }
 
   // -- what people see
 
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
   template <class E>
   void publish(const E& event) {
-    me_.publish(event);
+    me().publish(event);
   }
   template <class E>
   void subscribe() {
-    me_.subscribe<E>();
+    me().subscribe<E>();
   }
   template <class E>
   bool unsubscribe() {
-    return me_.unsubscribe<E>();
+    return me().unsubscribe<E>();
   }
   /// Who has that name, or nobody.
-  [[nodiscard]] pid where(std::string_view name) const { return me_.where(name); }
+  [[nodiscard]] pid where(std::string_view name) const { return me().where(name); }
   /// How many messages its own mailbox has turned away.
   [[nodiscard]] std::uint64_t dropped() const;
 
@@ -191,6 +191,8 @@ class context {
   [[nodiscard]] detail::actor_core& core() noexcept { return core_; }
 
  private:
+  /// Made when it is needed: most handlers do without.
+  [[nodiscard]] detail::handler_self me() const noexcept { return {turn_, core_.id()}; }
   [[nodiscard]] static pid pid_of(pid who) noexcept { return who; }
   template <class A>
   [[nodiscard]] static pid pid_of(const actor_ref<A>& who) noexcept {
@@ -215,7 +217,6 @@ class context {
   detail::turn& turn_;
   detail::mail_origin& origin_;
   const detail::message_type& message_;
-  detail::handler_self me_;
 };
 
 }  // namespace coppice

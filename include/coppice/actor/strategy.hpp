@@ -125,7 +125,7 @@ template <class... Es>
   static_assert(!detail::shadowed<Es...>::value, "a rule stands behind one for its base class, and is never reached");
   return [=](const child_failure& f) {
     std::optional<directive> found;
-    if (f.what) ((found = detail::match(f.what, rules)) || ...);
+    if (f.what) static_cast<void>(((found = detail::match(f.what, rules)) || ...));
     return found.value_or(otherwise);
   };
 }

@@ -46,6 +46,11 @@ struct stop_order {
 class handler_self final : public self {
  public:
   explicit handler_self(turn& t) noexcept : self{*t.k} { become(*t.p); }
+  /// Made later than the turn began: its process may have been abandoned meanwhile, and another have its slot.
+  handler_self(turn& t, pid who) noexcept : self{*t.k} {
+    slot_ = t.p;
+    serial_ = who.serial();
+  }
 };
 
 template <class T, class M>

@@ -73,8 +73,10 @@ void deliver_to_actor(body& b, turn& t, envelope& e) {
   } catch (...) {
     mine.failed(t, origin, reason_of_failure(t));
   }
-  if (origin.call != 0) [[unlikely]]
-    origin.fail(*t.k, origin.sender, origin.call, no_answer(mine.id()));
+  if constexpr (callable_message<M>) {
+    if (origin.call != 0) [[unlikely]]
+      origin.fail(*t.k, origin.sender, origin.call, no_answer(mine.id()));
+  }
 }
 
 template <class A>
