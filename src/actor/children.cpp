@@ -429,7 +429,7 @@ void actor_core::answer_children(turn& t, envelope& e) {
                    .type = c->spec ? c->spec->type : child_type::actor,
                    .restarts = c->restarts,
                    .last_reason = c->last,
-                   .uptime = down ? 0ns : now - c->since});
+                   .uptime = down ? std::chrono::nanoseconds{0} : now - c->since});
   }
   answer<std::vector<child_info>>(*t.k, asked.caller, asked.call, std::move(all));
 }

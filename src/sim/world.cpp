@@ -224,7 +224,6 @@ bool node::holds(const stuck& s, const detail::slot& p) noexcept {
     case detail::signal::message:
     case detail::signal::order:
     case detail::signal::reply:
-    case detail::signal::order:
     case detail::signal::down:
     case detail::signal::timeout:
     case detail::signal::wait_over:

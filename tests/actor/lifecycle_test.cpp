@@ -167,8 +167,7 @@ TEST(actor_stop, goes_on_when_the_hooks_throw) {
   for (const char* hook : {"p stopping", "p stopped", "a stopping", "a stopped"}) s.book.always[hook] = throws();
   s.book.take();
   s.stop("p");
-  EXPECT_EQ(s.book.take(),
-            (lines{"p stopping", "a stopping", "a stopped", "p stopped", "g terminated p"}));
+  EXPECT_EQ(s.book.take(), (lines{"p stopping", "a stopping", "a stopped", "p stopped", "g terminated p"}));
   EXPECT_EQ(s.end_of("p"), "normal") << "the reason stays what it was";
   EXPECT_TRUE(s.events.empty()) << "nobody is asked";
 }

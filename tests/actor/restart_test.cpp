@@ -77,8 +77,7 @@ TEST(actor_restart, ends_behaviours_timers_and_the_receive_timeout) {
     (void)me.after(1s, say{"once"});
     (void)me.every(1s, say{"again"});
     me.set_receive_timeout(1s);
-    me.become_stacked(behaviour{[&p](const say&) { p.note(" in another way"); },
-                                [](const act&) { throw 1; }});
+    me.become_stacked(behaviour{[&p](const say&) { p.note(" in another way"); }, [](const act&) { throw 1; }});
   });
   s.book.take();
   s.fail("p");
@@ -130,9 +129,7 @@ TEST(actor_restart, ends_continuations) {
 TEST(actor_restart, puts_the_stash_back_ahead_of_the_mail_in_its_order) {
   stage s;
   s.root("p");
-  const auto later = [](const std::string& text) {
-    return [text](player&, context& me) { me.stash(say{text}); };
-  };
+  const auto later = [](const std::string& text) { return [text](player&, context& me) { me.stash(say{text}); }; };
   s.act("p", later("one"));
   s.act("p", later("two"));
   s.book.take();

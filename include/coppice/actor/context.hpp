@@ -105,7 +105,7 @@ class context {
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   [[nodiscard]] future<terminated> poison_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   /// An exit signal, as any process may send it: for processes that are no actors.
-  void exit(pid who, exit_reason reason) { me_.exit(who, std::move(reason)); }
+  void exit(pid who, exit_reason reason) { me().exit(who, std::move(reason)); }
   /// Fails as if by an exception, without the price of one, when the handler returns.
   void fail(exit_reason why) { core_.fail(turn_, std::move(why), nullptr); }
 

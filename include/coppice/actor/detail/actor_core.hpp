@@ -133,7 +133,7 @@ struct child_record {
   bool made = true;                          // it has an instance, or had when it failed last
   bool held = false;                         // suspended for a restart of all
   bool stops = false;
-  bool again = false;     // a process: started again once it has ended
+  bool again = false;  // a process: started again once it has ended
   restart_window window{};
   unsigned in_a_row = 0;
   time_point since{};
