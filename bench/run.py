@@ -28,9 +28,10 @@ TIMEOUT_S = 60
 MIN_ROUNDS = 5
 
 # What the value of a workload is, and with it what "better" means. Growth is how
-# many times more the last part of a run takes than the first: 1 is wanted,
-# whatever the peers do.
-RATE, TIME, BYTES, GROWTH = "rate", "time", "bytes", "growth"
+# many times more the last part of a run takes than the first, and a price how many
+# times more one thing of ours takes than another: 1 is wanted, whatever the peers do.
+RATE, TIME, BYTES, GROWTH, PRICE = "rate", "time", "bytes", "growth", "price"
+OURS_ALONE = (GROWTH, PRICE)
 
 PEER_NAMES = {"erlang": "Erlang", "caf": "CAF"}
 
@@ -47,10 +48,13 @@ class Workload:
     notes: dict[str, str] = field(default_factory=dict)  # what to know of a figure: {"erlang": text}
 
 
+NOBODY = ()
 ERLANG = ("erlang",)  # CAF has no supervisor: what needs one is measured against Erlang alone
 SHORT_LISTS = "at its best: 100 supervisors of one child each, which keeps their lists of restarts short"
 BY_HAND = "has no supervisor: a parent made by hand, with monitor and spawn"
 AT_ITS_BEST = {"erlang": SHORT_LISTS, "caf": BY_HAND}
+NO_RESUME = {"erlang": "can't go on after a failure: a restart stands for it",
+             "caf": "can't go on after a failure: a restart stands for it"}
 
 WORKLOADS = [
     Workload("pingpong", RATE, "M round trips/s", 8, 16, "one pair, 1,000,000 round trips"),
@@ -92,6 +96,21 @@ WORKLOADS = [
              peers=ERLANG, notes={"erlang": "with servers as they are after their start"}),
     Workload("mem_supervised_min", BYTES, "bytes", None, None, "the same, with what makes them smaller",
              peers=ERLANG, notes={"erlang": "with hibernated servers, which wake up slower"}),
+    Workload("actor_message", PRICE, "actor/server", 1.15, 1.05, "a message, of 100 that a call follows",
+             peers=NOBODY),
+    Workload("actor_call", PRICE, "actor/server", 1.15, 1.05, "a call", peers=NOBODY),
+    Workload("actor_pingpong", PRICE, "actor/server", 1.15, 1.05, "a message between two of a kind",
+             peers=NOBODY),
+    Workload("actor_resume", TIME, "us", 3, 5, "an actor throws and goes on, until it answers a request: median",
+             notes=NO_RESUME),
+    Workload("actor_restart", TIME, "us", 3, 5, "an actor throws and is restarted, until it answers a request",
+             notes=AT_ITS_BEST),
+    Workload("actor_resume_fail", TIME, "us", 3, 5, "as actor_resume, failing without an exception",
+             notes=NO_RESUME),
+    Workload("actor_restart_fail", TIME, "us", 3, 5, "as actor_restart, failing without an exception",
+             notes=AT_ITS_BEST),
+    Workload("mem_actor", BYTES, "bytes", None, None, "100,000 idle actors with state, bytes each", peers=NOBODY),
+    Workload("mem_actor_child", BYTES, "bytes", None, None, "the same, children of one actor", peers=NOBODY),
 ]
 
 # Emulator flags that make Erlang better at single workloads.
@@ -225,16 +244,16 @@ def better_peer(kind, series):
 
 
 def ratio_of(kind, ours, peer):
-    """How many times better we are; for bytes our share of the peer's, for growth our own."""
+    """How many times better we are; for bytes our share of the peer's; some are ours alone."""
+    if kind in OURS_ALONE:
+        return ours
     if ours is None or peer is None:
         return None
-    if kind == GROWTH:
-        return ours
     return peer / ours if kind == TIME else ours / peer
 
 
 def reached(kind, ratio, wanted):
-    return ratio <= wanted if kind in (BYTES, GROWTH) else ratio >= wanted
+    return ratio <= wanted if kind == BYTES or kind in OURS_ALONE else ratio >= wanted
 
 
 # --------------------------------------------------------------------- report
@@ -252,7 +271,7 @@ def number(x):
 def wanted_text(kind, ratio, wanted):
     if wanted is None:
         return ""
-    sign = "<=" if kind in (BYTES, GROWTH) else ""
+    sign = "<=" if kind == BYTES or kind in OURS_ALONE else ""
     mark = "" if ratio is None else " yes" if reached(kind, ratio, wanted) else " NO"
     return f"{sign}{wanted:g}{mark}"
 
@@ -260,7 +279,7 @@ def wanted_text(kind, ratio, wanted):
 def ratio_text(kind, ratio):
     if ratio is None:
         return "-"
-    if kind == GROWTH:
+    if kind in OURS_ALONE:
         return f"{ratio:.2f} +"
     return f"{ratio:.3f} *" if kind == BYTES else f"{ratio:.2f}x"
 
@@ -324,7 +343,7 @@ class Report:
         print()
         print("ratio: how many times better ours is than the better peer, by medians.")
         print("*      our bytes divided by the better peer's: lower is better.")
-        print("+      ours alone: how much slower the end of the run is than its beginning.")
+        print("+      ours alone: how much slower the end of the run is than its beginning, or an actor than a server.")
         for i, text in enumerate(self.notes, 1):
             print(f"[{i}] {text}")
 

@@ -39,6 +39,7 @@ std::span<const workload> message_workloads();
 std::span<const workload> process_workloads();
 std::span<const workload> idle_workloads();
 std::span<const workload> supervision_workloads();
+std::span<const workload> actor_workloads();
 
 // ------------------------------------------------------------------ utilities
 

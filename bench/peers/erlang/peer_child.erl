@@ -3,7 +3,7 @@
 %%
 %% It crashes by {stop, Reason, State} with a reason that is an error: faster than
 %% exit(Reason), which has to be caught, and than an exception with its stack
-%% trace. Reports of crashes are switched off (run.py: logger_level none).
+%% trace, which is what `throw` is for. Reports of crashes are switched off (run.py: logger_level none).
 -module(peer_child).
 -behaviour(gen_server).
 
@@ -40,4 +40,5 @@ handle_call(N, _From, State) -> {reply, N, State}.
 
 handle_cast(_, State) -> {noreply, State}.
 
-handle_info(crash, State) -> {stop, crash, State}.
+handle_info(crash, State) -> {stop, crash, State};
+handle_info(throw, _State) -> error(crash).

@@ -20,12 +20,18 @@
 -define(SHORT_WINDOW, 1).
 -define(LONG_WINDOW, 60).
 
-run(restart_latency) -> percentile(warm_laps(restart_laps(100, 20000, ?SHORT_WINDOW)), 50);
-run(restart_latency_p99) -> percentile(warm_laps(restart_laps(100, 20000, ?SHORT_WINDOW)), 99);
+run(restart_latency) -> restart_latency(crash, 50);
+run(restart_latency_p99) -> restart_latency(crash, 99);
+%% With an exception. A process that has failed can't go on, so that a restart
+%% stands for it.
+run(actor_restart) -> restart_latency(throw, 50);
+run(actor_resume) -> restart_latency(throw, 50);
+run(actor_restart_fail) -> restart_latency(crash, 50);
+run(actor_resume_fail) -> restart_latency(crash, 50);
 run(restarts) -> restarts(100, 1, ?SHORT_WINDOW, 5);
 run(restarts_window) -> restarts(1, 100, ?LONG_WINDOW, 1);
-run(restarts_window_us) -> percentile(warm_laps(restart_laps(1, 20000, ?LONG_WINDOW)), 50);
-run(restarts_growth) -> growth(warm_laps(restart_laps(1, 20000, ?LONG_WINDOW)));
+run(restarts_window_us) -> percentile(warm_laps(restart_laps(1, 20000, ?LONG_WINDOW, crash)), 50);
+run(restarts_growth) -> growth(warm_laps(restart_laps(1, 20000, ?LONG_WINDOW, crash)));
 run(start_children) -> element(1, start_and_stop(100000));
 run(stop_children) -> element(2, start_and_stop(100000));
 run(one_for_all) -> one_for_all(1000, 55);
@@ -70,23 +76,26 @@ percentile(Laps, Percent) ->
 
 %% From the order to crash until the successor has answered a call, one after the
 %% other.
-restart_laps(Supervisors, N, Window) ->
+restart_latency(How, Percent) ->
+    percentile(warm_laps(restart_laps(100, 20000, ?SHORT_WINDOW, How)), Percent).
+
+restart_laps(Supervisors, N, Window, How) ->
     [start_supervisor(one_for_one, Window, [child(Id, {announced, self(), Id})])
      || Id <- lists:seq(1, Supervisors)],
     Pids = maps:from_list([receive {up, Id, Pid} -> {Id, Pid} end
                            || Id <- lists:seq(1, Supervisors)]),
-    restart_laps(0, N, Supervisors, Pids, []).
+    restart_laps(0, N, Supervisors, Pids, How, []).
 
-restart_laps(N, N, _, _, Laps) -> lists:reverse(Laps);
-restart_laps(I, N, Supervisors, Pids, Laps) ->
+restart_laps(N, N, _, _, _, Laps) -> lists:reverse(Laps);
+restart_laps(I, N, Supervisors, Pids, How, Laps) ->
     Id = 1 + I rem Supervisors,
     Child = map_get(Id, Pids),
     Start = erlang:monotonic_time(),
-    Child ! crash,
+    Child ! How,
     Successor = receive {up, Id, Pid} -> Pid end,
     I = gen_server:call(Successor, I),
     Lap = erlang:monotonic_time() - Start,
-    restart_laps(I + 1, N, Supervisors, Pids#{Id := Successor}, [Lap | Laps]).
+    restart_laps(I + 1, N, Supervisors, Pids#{Id := Successor}, How, [Lap | Laps]).
 
 %% The median of some storms, in k/s; one storm before them warms up. Each has
 %% supervisors of its own.
