@@ -402,14 +402,16 @@ void actor_core::answer_children(turn& t, envelope& e) {
   const auto asked = take_body<request_body<calls::which_children>>(e);
   std::vector<child_info> all;
   const time_point now = t.k->now();
-  for (const child_record* c : children_in_order())
+  for (const child_record* c : children_in_order()) {
+    const bool down = c->spec && !t.k->alive(c->who);  // it waits for its restart
     all.push_back({.id = c->name.empty() ? to_string(c->who) : c->name,
-                   .who = c->who,
-                   .state = child_state::running,
+                   .who = down ? pid{} : c->who,
+                   .state = down ? child_state::restarting : child_state::running,
                    .type = c->spec ? c->spec->type : child_type::actor,
                    .restarts = c->restarts,
                    .last_reason = c->last,
-                   .uptime = now - c->since});
+                   .uptime = down ? std::chrono::nanoseconds{0} : now - c->since});
+  }
   answer<std::vector<child_info>>(*t.k, asked.caller, asked.call, std::move(all));
 }
 
