@@ -317,7 +317,9 @@ void actor_core::child_gone(turn& t, pid who, const exit_reason& reason) {
   if (c == nullptr) return;
   if (c->spec) t.k->disarm(c->due);
   if (c->again && phase_ == phase::running) return restart_process(t, *c);
-  if (c->spec && !c->stops && reason.abnormal() && phase_ == phase::running)
+  const bool gave_up = c->spec && c->spec->type == child_type::supervisor && c->spec->restart == restart::permanent &&
+                       reason.what() == exit_reason::kind::shutdown;
+  if (c->spec && !c->stops && (reason.abnormal() || gave_up) && phase_ == phase::running)
     return child_failed(t, {.what = kind::failed, .from = who, .number = c->instance, .reason = reason});
   forget_child(t, who);
 }

@@ -64,7 +64,8 @@ class context {
   actor_ref<A> spawn_prefix(std::string_view prefix, const props<A>& how);
   /// A process that is no actor, a supervisor say: `me.spawn(child<supervisor>(spec))`. It is linked, and stopped with
   /// this actor as its spec says. When it ends abnormally, this actor's strategy decides: `resume` and `restart` start
-  /// another one (with a new pid), `stop` forgets it. What the spec says of restarts is for supervisors.
+  /// another one (with a new pid), `stop` forgets it; also when a permanent supervisor gives up. What the spec says of
+  /// restarts is otherwise for supervisors.
   /// `invalid` for specs with a start function.
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
 
