@@ -226,6 +226,19 @@ TEST(actor_with_a_supervisor, may_escalate_its_end) {
   t.act("p", [](player&, context& me) { EXPECT_TRUE(me.children().empty()); });
 }
 
+TEST(actor_with_a_process, starts_it_again_when_its_own_failure_over_it_is_answered_by_resume) {
+  theatre t;
+  t.root("p", {.strategy = one_for_one({.decide = [](const auto&) -> directive { throw 1; }}),
+               .guardian = one_for_one({.decide = [](const auto&) { return directive::resume; }})});
+  t.give("p", t.f.child("v"));
+  t.f.book.take();
+  t.f.crash("v");
+  EXPECT_EQ(t.f.book.take(), (lines{"stop v error", "start v"}));
+  std::vector<pid> left;
+  t.act("p", [&](player&, context& me) { left = me.children(); });
+  EXPECT_EQ(left, std::vector<pid>{t.f.who("v")});
+}
+
 TEST(actor_with_a_process, hears_its_own_end_once_while_that_waits_for_its_restart) {
   for (const bool restarts : {false, true}) {
     theatre t;
