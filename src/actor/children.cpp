@@ -87,11 +87,11 @@ void actor_core::on_resume(turn& t, const actor_order& o) {
   const pid escalated = own_failure ? std::exchange(perpetrator_, {}) : pid{};
   tell_children(t, kind::resume, escalated);
   if (child_record* c = find_child(escalated)) {
-    if (c->made || c->spec) {
+    if (c->hollow) {
+      revive(t, *c);
+    } else {
       c->failed = false;
       send_order(*t.k, c->who, {.what = kind::resume, .number = c->instance, .marked = true});
-    } else {  // there is nothing to go on with
-      restart_one(t, *c, *c->last);
     }
   }
   if (phase_ == phase::running) go_on(t);
@@ -104,6 +104,17 @@ void actor_core::on_restart(turn& t, const actor_order& o) {
   if (phase_ == phase::running) begin_restart(t, o.reason);  // otherwise the one under way does for both
 }
 
+/// There is nothing to resume: a restart, which counts.
+void actor_core::revive(turn& t, child_record& c) {
+  const actor_strategy::rules& rules = settings_->strategy.get();
+  const restart_limit& limit = rules.options.limit;
+  const exit_reason cause = c.last.value_or(exit_reason{});
+  if (!rules.custom && limit.restarts != unlimited.restarts && !c.window.add(t.k->now(), limit))
+    stop_child(t, c, cause, false);
+  else
+    restart_now(t, c, false, cause);
+}
+
 // ---- as a parent: what is answered
 
 void actor_core::child_failed(turn& t, actor_order o) {
@@ -113,7 +124,7 @@ void actor_core::child_failed(turn& t, actor_order o) {
     return stop_child(t, *c, exit_reason::shutdown(), false);
   if (c->stops) return;
   c->failed = true;
-  c->made = o.marked;
+  c->hollow = !o.marked;
   c->last = o.reason;
   if (!decides()) return parts_->deferred.push_back(std::move(o));
   judge_child(t, *c, o);
@@ -169,7 +180,7 @@ directive actor_core::ask_instance(turn& t, const child_failure& f) {
 }
 
 void actor_core::announce(turn& t, const child_record& c, const exit_reason& why, const judgement& j) {
-  if (j.what == directive::resume || j.what == directive::restart)
+  if ((j.what == directive::resume || j.what == directive::restart) && t.k->logs(log_level::warning))
     t.k->log_throttled(kernel::flood::actor_failures, log_level::warning, "actor failed",
                        {{"pid", to_string(c.who)},
                         {"name", c.name},

@@ -248,6 +248,22 @@ TEST(directive_escalate, answered_by_resume_undoes_exactly_what_was_suspended) {
   EXPECT_EQ(s.book.take().size(), 2U);
 }
 
+TEST(directive_escalate, of_a_child_without_an_instance_answered_by_resume_makes_one_and_counts) {
+  stage s;
+  s.root("g", answers(directive::resume));
+  s.child("g", "p", {.strategy = one_for_one({.limit = {.restarts = 2, .within = 1h}, .decide = [](const auto&) {
+                                                return directive::escalate;
+                                              }})});
+  s.book.next["a made"] = {throws(), throws()};
+  s.child("p", "a");
+  s.say("a", "hello");
+  EXPECT_EQ(s.said("a"), 1);
+  s.book.always["b made"] = throws("never");
+  s.child("p", "b");
+  EXPECT_EQ(s.ended("b")->text(), "never") << "the limit of its parent holds";
+  EXPECT_EQ(s.said("p"), 0);
+}
+
 TEST(directive_escalate, answered_by_restart_stops_the_child) {
   stage s;
   family(s, directive::restart);

@@ -128,10 +128,11 @@ class stage {
     act(parent, spawns(name, how));
   }
   [[nodiscard]] pid who(const std::string& name) { return book.pids.at(name); }
+  [[nodiscard]] actor_ref<player> ref(const std::string& name) { return actor_ref<player>{who(name)}; }
 
   /// Without waiting for it.
-  void tell(const std::string& name, deed d) { rt().send(who(name), coppice::act{std::move(d)}); }
-  void tell(const std::string& name, const std::string& text) { rt().send(who(name), coppice::say{text}); }
+  void tell(const std::string& name, deed d) { ref(name).tell(rt(), coppice::act{std::move(d)}); }
+  void tell(const std::string& name, const std::string& text) { ref(name).tell(rt(), coppice::say{text}); }
   void act(const std::string& name, deed d) {
     tell(name, std::move(d));
     settle();

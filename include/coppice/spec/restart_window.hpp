@@ -1,6 +1,6 @@
 #pragma once
 #include <chrono>
-#include <deque>
+#include <vector>
 
 #include <coppice/env/clock.hpp>
 
@@ -19,18 +19,23 @@ class restart_window {
   /// Counts one more; false when there were more than the limit allows within its time, this one included.
   [[nodiscard]] bool add(time_point now, const restart_limit& limit) {
     (void)count(now, limit);
+    if (first_ > times_.size() / 2) {  // more room than times
+      times_.erase(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
     times_.push_back(now);
-    return times_.size() <= static_cast<std::size_t>(limit.restarts);
+    return size() <= static_cast<std::size_t>(limit.restarts);
   }
   /// Those within the time of the limit.
   [[nodiscard]] std::size_t count(time_point now, const restart_limit& limit) {
-    while (!times_.empty() && now - times_.front() > limit.within) times_.pop_front();
-    return times_.size();
+    while (first_ < times_.size() && now - times_[first_] > limit.within) ++first_;
+    return size();
   }
-  [[nodiscard]] std::size_t size() const noexcept { return times_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return times_.size() - first_; }
 
  private:
-  std::deque<time_point> times_;
+  std::vector<time_point> times_;  // not a deque: an empty one takes half a kilobyte
+  std::size_t first_ = 0;          // of those that count
 };
 
 }  // namespace coppice

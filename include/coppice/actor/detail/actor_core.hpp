@@ -130,7 +130,7 @@ struct child_record {
   std::shared_ptr<const child_spec> spec{};  // null: it is an actor
   std::uint64_t instance = 0;                // what it failed with an older number was answered
   bool failed = false;                       // not answered, or waiting for its restart
-  bool made = true;                          // it has an instance, or had when it failed last
+  bool hollow = false;                       // it failed before it had an instance
   bool held = false;                         // suspended for a restart of all
   bool stops = false;
   bool again = false;  // a process: started again once it has ended
@@ -323,6 +323,7 @@ class actor_core : public body {
   void restart_now(turn& t, child_record& c, bool all, const exit_reason& cause);
   void restart_one(turn& t, child_record& c, const exit_reason& cause);
   void restart_due(turn& t, const actor_order& o);
+  void revive(turn& t, child_record& c);
   void stop_child(turn& t, child_record& c, const exit_reason& reason, bool drain);
   void stop_children(turn& t, const exit_reason& reason, bool drain);
   void take_exited(turn& t, envelope& e, verdict& v);
