@@ -347,11 +347,9 @@ void outsider(runtime& rt, storm& s, std::size_t which, unsigned seed) {
 /// Until the work is done, or the time is over where one is given.
 void wait_for_the_end(storm& s) {
   const char* seconds = std::getenv("COPPICE_STORM_SECONDS");  // NOLINT(concurrency-mt-unsafe)
-  if (seconds != nullptr) {
-    std::this_thread::sleep_for(std::chrono::seconds{std::atoi(seconds)});  // NOLINT(cert-err34-c)
-  } else {
-    while (s.left.load() > 0) std::this_thread::sleep_for(1ms);
-  }
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::seconds{seconds != nullptr ? std::stoi(seconds) : 0};
+  while (seconds != nullptr ? std::chrono::steady_clock::now() < until : s.left.load() > 0) std::this_thread::yield();
   s.over = true;
 }
 
@@ -361,7 +359,7 @@ void stop_everybody(runtime& rt, storm& s, const std::set<pid>& spared) {
   while (s.population > 0 && std::chrono::steady_clock::now() < deadline) {
     for (const process_info& p : rt.snapshot())
       if (!p.parent && !spared.contains(p.id)) stop_actor(rt, p.id);
-    std::this_thread::sleep_for(1ms);
+    std::this_thread::yield();
   }
   EXPECT_EQ(s.population, 0) << "somebody does not stop";
 }
@@ -385,14 +383,13 @@ void rage(unsigned workers, unsigned seed) {
     stop_everybody(rt, s, witnesses);
     for (const pid w : witnesses) actor_ref<witness>{w}.tell(rt, last_words{});
     const auto deadline = std::chrono::steady_clock::now() + 30s;
-    while (s.satisfied < witnesses.size() && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(1ms);
+    while (s.satisfied < witnesses.size() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_EQ(s.satisfied, witnesses.size()) << "a witness has no answer, or was not told of an end";
     EXPECT_EQ(s.asked, s.answered);
     while (s.satisfied == witnesses.size() && std::chrono::steady_clock::now() < deadline) {
       const runtime_counters now = rt.counters();
       if (now.ended == now.spawned && now.timers == 0) break;
-      std::this_thread::sleep_for(1ms);
+      std::this_thread::yield();
     }
     const runtime_counters now = rt.counters();
     EXPECT_EQ(now.ended, now.spawned);
