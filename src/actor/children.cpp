@@ -104,15 +104,16 @@ void actor_core::on_restart(turn& t, const actor_order& o) {
   if (phase_ == phase::running) begin_restart(t, o.reason);  // otherwise the one under way does for both
 }
 
-/// There is nothing to resume: a restart, which counts.
+/// There is nothing to resume: a restart, which counts. Otherwise one that can't be made would be made for ever.
 void actor_core::revive(turn& t, child_record& c) {
   const actor_strategy::rules& rules = settings_->strategy.get();
   const restart_limit& limit = rules.options.limit;
   const exit_reason cause = c.last.value_or(exit_reason{});
+  judgement j;
   if (!rules.custom && limit.restarts != unlimited.restarts && !c.window.add(t.k->now(), limit))
-    stop_child(t, c, cause, false);
-  else
-    restart_now(t, c, false, cause);
+    j.what = directive::stop;
+  announce(t, c, cause, j);
+  apply(t, c, j, {.what = kind::failed, .from = c.who, .number = c.instance, .reason = cause});
 }
 
 // ---- as a parent: what is answered

@@ -314,6 +314,7 @@ class actor_core : public body {
   void take_order(turn& t, actor_order o);
   void child_failed(turn& t, actor_order o);
   void judge_child(turn& t, child_record& c, const actor_order& o);
+  void revive(turn& t, child_record& c);
   void judge_self(turn& t, const exit_reason& why, const std::exception_ptr& thrown);
   [[nodiscard]] judgement judge(turn& t, const actor_strategy& by, child_record& c, const actor_order& o,
                                 bool own_word);
@@ -323,7 +324,6 @@ class actor_core : public body {
   void restart_now(turn& t, child_record& c, bool all, const exit_reason& cause);
   void restart_one(turn& t, child_record& c, const exit_reason& cause);
   void restart_due(turn& t, const actor_order& o);
-  void revive(turn& t, child_record& c);
   void stop_child(turn& t, child_record& c, const exit_reason& reason, bool drain);
   void stop_children(turn& t, const exit_reason& reason, bool drain);
   void take_exited(turn& t, envelope& e, verdict& v);
