@@ -93,29 +93,47 @@ class context {
   /// The same for a copy; false: it can't be copied.
   bool forward_copy(pid to, const any_message& message);
 
-  // -- the end
+  // -- the end. `who` is a pid or an `actor_ref`.
 
   /// Stops an actor, behind the message it is handling and ahead of its mail; what is left are dead letters.
-  void stop(pid who) { core_.stop(turn_, who, exit_reason::normal()); }
+  template <class To>
+  void stop(const To& who) {
+    core_.stop(turn_, pid_of(who), exit_reason::normal());
+  }
   void stop() { stop(id()); }
   /// Stops an actor when it has handled the mail it has now; its children the same way.
-  void poison(pid who) { post(who, detail::plain<detail::poison_pill>, detail::poison_pill{}); }
+  template <class To>
+  void poison(const To& who) {
+    post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});
+  }
   /// The same, with the `terminated` as a future.
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   [[nodiscard]] future<terminated> poison_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
+  template <class A>
+  [[nodiscard]] future<terminated> stop_future(const actor_ref<A>& who,
+                                               std::chrono::nanoseconds timeout = default_call_timeout) {
+    return stop_future(who.id(), timeout);
+  }
+  template <class A>
+  [[nodiscard]] future<terminated> poison_future(const actor_ref<A>& who,
+                                                 std::chrono::nanoseconds timeout = default_call_timeout) {
+    return poison_future(who.id(), timeout);
+  }
   /// Fails as if by an exception, without the price of one, when the handler returns.
   void fail(exit_reason why) { core_.fail(turn_, std::move(why), nullptr); }
 
   // -- others' ends
 
   /// One `terminated` when `who` ends, at once when it has. Watching twice is watching once; oneself, it is nothing.
-  void watch(pid who) { core_.watch(me_, who); }
-  template <class A>
-  void watch(actor_ref<A> who) {
-    watch(who.id());
+  template <class To>
+  void watch(const To& who) {
+    core_.watch(me_, pid_of(who));
   }
   /// No `terminated` of it is received from here on.
-  void unwatch(pid who) { core_.unwatch(me_, who); }
+  template <class To>
+  void unwatch(const To& who) {
+    core_.unwatch(me_, pid_of(who));
+  }
 
   // -- mail for later
 
