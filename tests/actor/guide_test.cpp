@@ -29,7 +29,7 @@ void first_steps(runtime& rt) {
   counters.tell(rt, counter::reset{});
   const result<int> now = rt.call(counters.call<counter::bump>(3));
   EXPECT_EQ(now, 3);
-  stop_actor(rt, counters.id());
+  stop_actor(rt, counters);
 }
 
 struct io_error : std::runtime_error {
