@@ -49,6 +49,16 @@ TEST(any_message, that_was_looked_at_still_has_its_call) {
   EXPECT_EQ(s.heard(), (lines{"a question: x"}));
 }
 
+TEST(any_message, that_is_a_call_and_has_no_handler_is_answered_so) {
+  stage s;
+  const auto a = s.enter("a");
+  s.in(a, [](context& me) { me.become(behaviour{[](const note&) {}}); });
+  const auto answer = s.rt.call(a.call<question>("x"));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), errc::no_reply);
+  EXPECT_NE(answer.error().to_string().find("has no handler for"), std::string::npos) << answer.error();
+}
+
 TEST(any_message, is_seen_by_middleware_when_it_is_forwarded) {
   for (const auto how : {routing::round_robin, routing::broadcast}) {
     stage s;
