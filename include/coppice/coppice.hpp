@@ -1,6 +1,6 @@
 #pragma once
 /// All of Coppice's core in one include.
-#include <coppice/actor/actor.hpp>
+#include <coppice/actor/router.hpp>
 #include <coppice/application/application.hpp>
 #include <coppice/base/error.hpp>
 #include <coppice/behaviour/agent.hpp>

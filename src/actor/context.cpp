@@ -68,9 +68,16 @@ bool context::forward_copy(pid to, const any_message& message) {
   const detail::envelope& mail = message.content();
   if (mail.type->copy == nullptr) return false;
   detail::envelope* e = mail.type->copy(mail);
-  detail::mail_origin again = origin_;
-  if (e->type->close != nullptr) e->type->close(*e, again);
-  turn_.k->send(to, detail::signal::message, e);
+  const auto give = [&] {
+    detail::mail_origin again = origin_;
+    if (e->type->close != nullptr) e->type->close(*e, again);
+    turn_.k->send(to, detail::signal::message, std::exchange(e, nullptr));
+  };
+  if (core_.settings().on_send.empty())
+    give();
+  else
+    through_middleware(to, detail::content_of(*mail.type), message.opened(), give);
+  if (e != nullptr) detail::discard(*turn_.k, e);  // middleware did not let it through
   return true;
 }
 

@@ -84,7 +84,11 @@ bool actor_core::run_message(turn& t, mail_origin& origin, const message_type& w
     through_middleware(me, what, message, [&] {
       if (dispatch(me, what, message, whole == nullptr) || whole == nullptr) return;
       given = give_rest(me, *whole);
-      if (!given) t.k->note_unhandled(me_, *whole);
+      if (given) return;
+      t.k->note_unhandled(me_, *whole);
+      if (const std::uint64_t call = std::exchange(origin.call, 0))
+        origin.fail(*t.k, origin.sender, call,
+                    error{errc::no_reply, to_string(me_) + " has no handler for " + std::string{what.name}});
     });
   } catch (const exit_with& x) {
     stops_itself(t, origin, x.reason());

@@ -49,8 +49,7 @@ TEST(supervised_actor, is_started_in_its_turn_and_stopped_in_reverse) {
   EXPECT_EQ(t.play.take(), (lines{"a started", "b started", "c started"}));
   EXPECT_EQ(t.f.state(), "a:running b:running w:running c:running");
   t.f.stop();
-  EXPECT_EQ(t.play.take(),
-            (lines{"c stopping", "c stopped", "b stopping", "b stopped", "a stopping", "a stopped"}));
+  EXPECT_EQ(t.play.take(), (lines{"c stopping", "c stopped", "b stopping", "b stopped", "a stopping", "a stopped"}));
   EXPECT_EQ(t.play.heard["a stopping"], exit_reason::shutdown());
   EXPECT_EQ(t.f.ended(), exit_reason::shutdown());
 }
@@ -72,8 +71,8 @@ TEST(supervised_actor, that_fails_ends_with_the_reason_and_the_supervisor_starts
 
 TEST(supervised_actor, with_a_guardian_is_mended_without_the_supervisor) {
   theatre t;
-  ASSERT_TRUE(t.f.start({.children = {t.actor_child(
-                             "a", {.guardian = one_for_one({.limit = {.restarts = 1, .within = 1h}})})}}));
+  ASSERT_TRUE(t.f.start(
+      {.children = {t.actor_child("a", {.guardian = one_for_one({.limit = {.restarts = 1, .within = 1h}})})}}));
   const pid first = t.play.pids["a"];
   t.play.take();
   t.fail("a");

@@ -171,9 +171,10 @@ void context::forward(const To& to, M&& message) {
   using body = std::decay_t<M>;
   if constexpr (std::is_same_v<body, any_message>) {
     static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
+    const void* content = message.opened();
     detail::envelope* e = message.release();
     if (e->type->close != nullptr) e->type->close(*e, origin_);
-    post_with(pid_of(to), detail::content_of(*e->type), nullptr, [&] { return std::exchange(e, nullptr); });
+    post_with(pid_of(to), detail::content_of(*e->type), content, [&] { return std::exchange(e, nullptr); });
     if (e != nullptr) detail::discard(*turn_.k, e);  // middleware did not let it through
   } else {
     post_with(pid_of(to), detail::plain<body>, &message,
@@ -257,10 +258,19 @@ template <class Host>
 void stop_actor(Host& host, pid who) {
   detail::send_order(host.host(), who, {.what = detail::actor_order::kind::stop});
 }
+template <class Host, class A>
+void stop_actor(Host& host, const actor_ref<A>& who) {
+  stop_actor(host, who.id());
+}
+/// Stops it when it has handled its mail, as `context::poison` does.
 template <class Host>
 void poison_actor(Host& host, pid who) {
   host.host().send(who, detail::signal::message,
                    detail::make_letter<detail::poison_pill>(detail::plain<detail::poison_pill>));
+}
+template <class Host, class A>
+void poison_actor(Host& host, const actor_ref<A>& who) {
+  poison_actor(host, who.id());
 }
 
 namespace detail {

@@ -94,16 +94,32 @@ class context {
   /// The same for a copy; false: it can't be copied.
   bool forward_copy(pid to, const any_message& message);
 
-  // -- the end
+  // -- the end. `who` is a pid or an `actor_ref`.
 
   /// Stops an actor, behind the message it is handling and ahead of its mail; what is left are dead letters.
-  void stop(pid who) { core_.stop(turn_, who, exit_reason::normal()); }
+  template <class To>
+  void stop(const To& who) {
+    core_.stop(turn_, pid_of(who), exit_reason::normal());
+  }
   void stop() { stop(id()); }
   /// Stops an actor when it has handled the mail it has now; its children the same way.
-  void poison(pid who) { post(who, detail::plain<detail::poison_pill>, detail::poison_pill{}); }
+  template <class To>
+  void poison(const To& who) {
+    post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});
+  }
   /// The same, with the `terminated` as a future.
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   [[nodiscard]] future<terminated> poison_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
+  template <class A>
+  [[nodiscard]] future<terminated> stop_future(const actor_ref<A>& who,
+                                               std::chrono::nanoseconds timeout = default_call_timeout) {
+    return stop_future(who.id(), timeout);
+  }
+  template <class A>
+  [[nodiscard]] future<terminated> poison_future(const actor_ref<A>& who,
+                                                 std::chrono::nanoseconds timeout = default_call_timeout) {
+    return poison_future(who.id(), timeout);
+  }
   /// An exit signal, as any process may send it: for processes that are no actors.
   void exit(pid who, exit_reason reason) { me().exit(who, std::move(reason)); }
   /// Fails as if by an exception, without the price of one, when the handler returns.
@@ -119,6 +135,10 @@ class context {
   }
   /// No `terminated` of it is received from here on.
   void unwatch(pid who);
+  template <class A>
+  void unwatch(actor_ref<A> who) {
+    unwatch(who.id());
+  }
 
   // -- mail for later
 

@@ -3,7 +3,7 @@
 ///
 ///     const auto workers = me.spawn(pool_of(props<worker>(), {.how = routing::round_robin, .size = 4}));
 ///     me.send(actor_ref<worker>{workers.id()}, job{1});        // as to one worker
-///     const auto all = me.spawn(group_of({a, b, c}, {.how = routing::broadcast}));
+///     const auto all = me.spawn(group_of({a.id(), b.id()}, {.how = routing::broadcast}));
 ///
 /// The routees of a pool are children of the router, which supervises them by the strategy of its own props; those of a
 /// group are anybody's. A routee that has ended leaves, and is not replaced. With no routee left, messages are dead

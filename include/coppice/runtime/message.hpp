@@ -23,11 +23,21 @@ class any_message {
   /// The message when it is an `M`, else null.
   template <class M>
   [[nodiscard]] M* get_if() noexcept {
-    return envelope_->type == &detail::plain<M> ? &static_cast<detail::letter<M>*>(envelope_)->body : nullptr;
+    if (envelope_->type == &detail::plain<M>) return &static_cast<detail::letter<M>*>(envelope_)->body;
+    return envelope_->type->content == &detail::plain<M> ? static_cast<M*>(opened()) : nullptr;
   }
 
   /// For the library: what it is in; and the same, from now on the caller's.
   [[nodiscard]] const detail::envelope& content() const noexcept { return *envelope_; }
+  /// The message itself, whatever form it has come in; null: it has none.
+  [[nodiscard]] void* opened() const noexcept {
+    const detail::message_type& type = *envelope_->type;
+    if (type.open == nullptr) return nullptr;
+    detail::mail_origin origin;
+    void* message = type.open(*envelope_, origin);
+    if (type.close != nullptr) type.close(*envelope_, origin);  // the call stays where it is
+    return message;
+  }
   [[nodiscard]] detail::envelope* release() noexcept { return std::exchange(envelope_, nullptr); }
 
  private:

@@ -336,7 +336,6 @@ class actor_core : public body {
   void on_suspend(turn& t);
   void on_resume(turn& t, const actor_order& o);
   void on_restart(turn& t, const actor_order& o);
-  void resume_children(turn& t, bool own_failure, std::uint32_t times);
   [[nodiscard]] child_record* find_child(pid who) noexcept;
 
   // room at others: mail.cpp
