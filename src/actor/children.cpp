@@ -371,7 +371,11 @@ void actor_core::restart_process(turn& t, child_record& c) {
   result<pid> started = coppice::fail(errc::start_failed);
   birth with{.parent = me_, .linked = true};
   if (!old.spec->name.empty()) with.called = birth::by(old.spec->name, {});
-  started = old.spec->start.how().spawn(*t.k, std::move(with));
+  try {
+    started = old.spec->start.how().spawn(*t.k, std::move(with));
+  } catch (const std::exception& x) {
+    started = coppice::fail(errc::start_failed, x.what());
+  }
   if (!started)
     return fail(t, exit_reason::error("can't start '" + old.name + "': " + started.error().to_string()), nullptr);
   old.who = *started;
