@@ -10,9 +10,9 @@ struct judge_notes {
   std::vector<child_failure> seen;
   [[nodiscard]] actor_options answers(directive what) {
     return {.strategy = one_for_one({.decide = [this, what](const child_failure& f) {
-      seen.push_back(f);
-      return what;
-    }})};
+              seen.push_back(f);
+              return what;
+            }})};
   }
 };
 
@@ -234,8 +234,8 @@ TEST(actor_failure, in_started_after_a_restart_is_another_one_and_the_mail_waits
     me.send(me.id(), say{"mail"});
     throw std::runtime_error{"first"};
   });
-  EXPECT_EQ(s.book.take(), (lines{"a restarting", "a started", "a restarting", "a started", "a restarting", "a started",
-                                  "a: mail"}));
+  EXPECT_EQ(s.book.take(),
+            (lines{"a restarting", "a started", "a restarting", "a started", "a restarting", "a started", "a: mail"}));
   EXPECT_EQ(s.events.size(), 3U);
 }
 

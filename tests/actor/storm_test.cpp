@@ -130,8 +130,8 @@ TEST(actor_storm, on_threads_ends_in_trees_that_answer_and_stop) {
   runtime rt{{.workers = 4, .level = log_level::off}};
   std::vector<actor_ref<branch>> trees;
   for (int i = 0; i < 4; ++i)
-    trees.push_back(
-        spawn_actor(rt, props<branch>(3).with({.strategy = all_for_one({.limit = unlimited}), .guardian = always_restart()})));
+    trees.push_back(spawn_actor(
+        rt, props<branch>(3).with({.strategy = all_for_one({.limit = unlimited}), .guardian = always_restart()})));
   {
     std::vector<std::jthread> knocking;
     for (int i = 0; i < 2; ++i)

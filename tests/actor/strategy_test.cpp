@@ -255,9 +255,9 @@ TEST(custom_strategy_, that_throws_fails_the_parent) {
 
 TEST(decider_, by_the_type_of_the_exception) {
   stage s;
-  s.root("p", {.strategy = one_for_one({.decide = decide_by(
-                                            directive::stop, on<std::out_of_range>(directive::resume),
-                                            on<std::logic_error>(directive::restart), on<int>(directive::resume))})});
+  s.root("p", {.strategy = one_for_one(
+                   {.decide = decide_by(directive::stop, on<std::out_of_range>(directive::resume),
+                                        on<std::logic_error>(directive::restart), on<int>(directive::resume))})});
   for (const char* name : {"a", "b"}) s.child("p", name);
   s.act("a", [](player&, context&) { throw std::out_of_range{"derived"}; });
   s.act("a", [](player&, context&) { throw std::invalid_argument{"of the base"}; });
@@ -306,9 +306,9 @@ class strict {
 TEST(decider_, of_the_class_comes_before_that_of_the_strategy_which_keeps_its_limit) {
   stage s;
   s.book.pids["p"] =
-      spawn_actor(s.rt(), props<strict>(&s.book).with({.strategy = one_for_one(
-                                                           {.limit = {.restarts = 1, .within = 1h},
-                                                            .decide = always_says(directive::stop)})}))
+      spawn_actor(s.rt(),
+                  props<strict>(&s.book).with({.strategy = one_for_one({.limit = {.restarts = 1, .within = 1h},
+                                                                        .decide = always_says(directive::stop)})}))
           .id();
   s.child("p", "a");
   for (int i = 0; i < 3; ++i) s.fail("a");
