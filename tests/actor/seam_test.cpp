@@ -10,6 +10,7 @@ using namespace coppice;
 
 /// A node with a supervisor, workers, and actors that write into `play`.
 struct theatre {
+  explicit theatre(std::uint64_t seed = 1) : f{seed} {}
   script play;
   family f;
 
@@ -144,8 +145,8 @@ TEST(supervised_actor, has_a_parent_it_can_see) {
 
 TEST(supervised_actor, that_waits_for_its_guardian_ends_at_once_with_the_supervisor) {
   theatre t;
-  ASSERT_TRUE(t.f.start({.children = {t.actor_child(
-                             "a", {.guardian = exponential_backoff({.first = 1h, .cap = 1h})})}}));
+  ASSERT_TRUE(
+      t.f.start({.children = {t.actor_child("a", {.guardian = exponential_backoff({.first = 1h, .cap = 1h})})}}));
   t.act("a", spawns("x"));
   t.fail("a");
   t.play.take();
@@ -347,6 +348,28 @@ TEST(actor_with_a_process, refuses_a_spec_that_only_a_supervisor_can_start) {
     p.note(" tried");
   });
   EXPECT_EQ(t.play.log.back(), "p tried");
+}
+
+TEST(actor_with_a_process, outlives_one_that_ends_while_it_restarts_or_restarts_that) {
+  for (const bool by_sibling : {false, true})
+    in_many_orders([&](std::uint64_t seed) {
+      theatre t{seed};
+      t.root("p", {.strategy = all_for_one()});
+      t.act("p", spawns("a"));
+      t.give("p", t.f.child("v"));
+      t.f.rt().send(t.f.who("v"), worker::finish{exit_reason::error("crash")});
+      t.f.rt().send(t.play.pids[by_sibling ? "a" : "p"], act{throws()});
+      t.f.settle();
+      std::vector<pid> left;
+      bool answered = false;
+      t.act("p", [&](player&, context& me) {
+        answered = true;
+        left = me.children();
+      });
+      EXPECT_TRUE(answered);
+      for (const pid who : left) EXPECT_TRUE(t.f.rt().alive(who));
+      EXPECT_EQ(left.size(), by_sibling ? 2U : 0U);
+    });
 }
 
 TEST(actor_with_a_process, forgets_it_when_that_is_done) {
