@@ -261,6 +261,21 @@ TEST(actor_with_a_process, starts_it_again_when_its_own_failure_over_it_is_answe
   EXPECT_EQ(left, std::vector<pid>{t.f.who("v")});
 }
 
+TEST(actor_with_a_process, starts_it_again_when_it_keeps_it_over_its_own_restart) {
+  theatre t;
+  t.root("p", {.strategy = one_for_one({.decide = [](const auto&) -> directive { throw 1; }}), .keep_children = true});
+  t.act("p", spawns("a"));
+  t.give("p", t.f.child("v"));
+  t.f.book.take();
+  t.play.take();
+  t.f.crash("v");
+  EXPECT_EQ(t.f.book.take(), (lines{"stop v error", "start v"}));
+  EXPECT_EQ(t.play.take(), (lines{"p restarting", "p started"}));
+  bool answered = false;
+  t.act("a", [&](player&, context&) { answered = true; });
+  EXPECT_TRUE(answered) << "the other one goes on";
+}
+
 TEST(actor_with_a_process, hears_its_own_end_once_while_that_waits_for_its_restart) {
   for (const bool restarts : {false, true}) {
     theatre t;
