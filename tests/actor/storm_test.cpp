@@ -92,6 +92,7 @@ class storm {
     if (name != "r" && dice_.chance(0.03)) return s_.rt().kill(s_.who(name));
     if (name != "r" && dice_.chance(0.03)) return stop_actor(s_.rt(), s_.who(name));
     if (name != "r" && dice_.chance(0.03)) return poison_actor(s_.rt(), s_.who(name));
+    if (dice_.chance(0.05)) s_.stick(name, std::chrono::microseconds{dice_.below(3000)});
     if (dice_.chance(0.2) && s_.book.pids.contains(name + "t"))
       return s_.rt().send(s_.who(name + "t"), say{raging_ ? "break" : "mail"});
     s_.tell(name, "mail");
