@@ -54,11 +54,11 @@ TEST(actor_stop, is_heard_before_and_after_the_children_stop) {
 }
 
 TEST(actor_stop, asks_the_last_child_first) {
-  // One worker takes processes up in the order in which they got mail, apart from the newest, which is "a".
+  // One worker takes processes up in the order in which they got mail, apart from the newest of them.
   script book;
   runtime rt{{.workers = 1, .level = log_level::off}};
   book.always["p started"] = [](player& p, context& me) {
-    for (const char* name : {"a", "b", "c"}) spawns(name)(p, me);
+    for (const char* name : {"a", "b", "c", "d"}) spawns(name)(p, me);
   };
   const auto p = spawn_actor(rt, part(book, "p"));
   (void)rt.run(
