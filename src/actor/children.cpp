@@ -261,10 +261,10 @@ void actor_core::restart_now(turn& t, child_record& c, bool all, const exit_reas
 
 void actor_core::restart_one(turn& t, child_record& c, const exit_reason& cause) {
   if (c.stops) return;
-  c.failed = false;
+  const bool waited = std::exchange(c.failed, false);
   c.since = t.k->now();
   if (c.spec) {
-    if (!t.k->alive(c.who)) return restart_process(t, c);
+    if (waited) return restart_process(t, c);
     stop_child(t, c, exit_reason::shutdown(), false);
     c.again = true;
     return;
@@ -292,7 +292,7 @@ void actor_core::stop_child(turn& t, child_record& c, const exit_reason& reason,
   }
   if (again) return;
   handler_self me{t};
-  if (!t.k->alive(c.who)) return forget_child(t, c.who);  // it waited for its restart
+  if (c.failed) return forget_child(t, c.who);  // it has ended; of one that has not, the end is still to be heard
   const coppice::shutdown how = c.spec->shutdown.value_or(default_shutdown(c.spec->type));
   if (how.is_brutal()) return me.kill(c.who);
   me.exit(c.who, exit_reason::shutdown());

@@ -158,9 +158,10 @@ void actor_core::complete_restart(turn& t) {
   const bool own_failure = std::exchange(failed_, false);
   const std::uint32_t over = (own_failure ? 1U : 0U) + std::exchange(extra_, 0U);
   suspended_ -= over;
-  if (child_record* c = find_child(std::exchange(perpetrator_, {}))) {
+  const pid escalated = std::exchange(perpetrator_, {});
+  if (child_record* c = find_child(escalated)) {
     restart_one(t, *c, exit_reason::shutdown("its parent was restarted for it"));
-    tell_children(t, actor_order::kind::resume, c->who);
+    tell_children(t, actor_order::kind::resume, escalated);
     for (std::uint32_t i = 1; i < over; ++i) tell_children(t, actor_order::kind::resume, {});
   } else {
     for (std::uint32_t i = 0; i < over; ++i) tell_children(t, actor_order::kind::resume, {});

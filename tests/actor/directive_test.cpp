@@ -176,6 +176,18 @@ TEST(suspension, keeps_back_what_has_to_be_decided) {
   EXPECT_GT(kept_back, 0) << "the orders of things in which both have failed are among those tried";
 }
 
+TEST(suspension, is_no_time_for_a_receive_timeout) {
+  stage s;
+  family(s, directive::resume);
+  s.act("p", [](player&, context& me) { me.set_receive_timeout(10s); });
+  s.stick("g", 1min);
+  s.fail("p");
+  s.pass(59s);
+  EXPECT_EQ(s.book.take(), lines{});
+  s.pass(20s);
+  EXPECT_GE(s.book.take().size(), 1U) << "it goes on with the actor";
+}
+
 TEST(suspension, does_not_hold_up_a_stop) {
   stage s;
   family(s, directive::resume);

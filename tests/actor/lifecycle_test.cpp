@@ -54,11 +54,11 @@ TEST(actor_stop, is_heard_before_and_after_the_children_stop) {
 }
 
 TEST(actor_stop, asks_the_last_child_first) {
-  // One worker takes processes up in the order in which they got mail, apart from the newest, which is "a".
+  // One worker takes processes up in the order in which they got mail, apart from the newest of them.
   script book;
   runtime rt{{.workers = 1, .level = log_level::off}};
   book.always["p started"] = [](player& p, context& me) {
-    for (const char* name : {"a", "b", "c"}) spawns(name)(p, me);
+    for (const char* name : {"a", "b", "c", "d"}) spawns(name)(p, me);
   };
   const auto p = spawn_actor(rt, part(book, "p"));
   (void)rt.run(
@@ -147,6 +147,49 @@ TEST(actor_stop, by_exit_with_in_started_is_no_failure_either) {
   EXPECT_TRUE(s.events.empty());
 }
 
+TEST(actor_stop, by_exit_with_in_the_constructor_has_nobody_to_hear_of_it) {
+  stage s;
+  s.root("p");
+  s.book.next["a made"] = {[](player&, context&) { throw exit_with{exit_reason::shutdown("not today")}; }};
+  s.child("p", "a");
+  EXPECT_EQ(s.ended("a"), exit_reason::shutdown("not today"));
+  EXPECT_EQ(s.book.take(), (lines{"p started"}));
+}
+
+TEST(actor_stop, by_exit_with_when_somebody_else_has_ended) {
+  stage s;
+  s.root("a");
+  s.root("b");
+  s.act("a", [&](player&, context& me) { me.watch(s.who("b")); });
+  s.book.next["a terminated b"] = {[](player&, context&) { throw exit_with{exit_reason::error("lonely")}; }};
+  s.stop("b");
+  EXPECT_EQ(s.ended("a"), exit_reason::error("lonely"));
+}
+
+TEST(actor_stop, of_a_child_is_heard_once_by_a_parent_that_watches_and_not_by_others) {
+  in_many_orders([](std::uint64_t seed) {
+    stage s{seed};
+    s.root("p");
+    s.child("p", "a");
+    s.child("p", "b");
+    s.act("p", [&](player&, context& me) {
+      me.watch(s.who("a"));
+      me.watch(s.who("a"));
+    });
+    s.stop("a");
+    s.stop("b");
+    EXPECT_EQ(std::ranges::count(s.book.log, "p terminated a"), 1);
+    EXPECT_EQ(std::ranges::count(s.book.log, "p terminated b"), 0);
+  });
+}
+
+TEST(actor_stop, is_not_caused_by_a_normal_exit_of_somebody_else) {
+  stage s;
+  s.root("a");
+  s.rt().exit(s.who("a"), exit_reason::normal());
+  EXPECT_EQ(s.said("a"), 0);
+}
+
 TEST(actor_stop, by_an_exit_signal_runs_the_hooks) {
   stage s;
   s.root("p");
@@ -199,6 +242,20 @@ TEST(actor_kill, stops_the_children_and_is_not_heard) {
   EXPECT_FALSE(s.rt().alive(s.who("g")));
 }
 
+TEST(actor_kill, stops_children_that_are_suspended_as_well) {
+  stage s;
+  s.root("g", {.strategy = one_for_one({.wait = backoff{.first = 1h, .cap = 1h}})});
+  s.child("g", "p");
+  s.child("p", "a");
+  s.fail("p");
+  s.say("a", "hello");
+  s.book.take();
+  s.rt().kill(s.who("p"));
+  s.settle();
+  EXPECT_EQ(s.book.take(), (lines{"a stopping", "a stopped"}));
+  EXPECT_EQ(s.dead_letters_to("a"), (lines{"coppice::say"}));
+}
+
 TEST(actor_kill, of_a_child_frees_its_place_and_its_name) {
   stage s;
   s.root("p");
@@ -230,6 +287,21 @@ TEST(actor_poison, lets_what_came_before_be_handled_here_and_below) {
   EXPECT_EQ(log.size(), 6U);
   EXPECT_EQ(s.dead_letters_to("p"), (lines{"coppice::say"}));
   EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(actor_poison, waits_with_the_mail_while_the_actor_is_suspended) {
+  stage s;
+  s.root("p", {.strategy = one_for_one({.wait = backoff{.first = 1s, .cap = 1s}})});
+  s.child("p", "a");
+  s.fail("a");
+  s.book.take();
+  s.tell("a", "before");
+  poison_actor(s.rt(), s.who("a"));
+  s.tell("a", "behind");
+  s.settle();
+  EXPECT_EQ(s.book.take(), lines{});
+  s.pass(2s);
+  EXPECT_EQ(s.book.take(), (lines{"a restarting", "a started", "a: before", "a stopping", "a stopped"}));
 }
 
 }  // namespace

@@ -39,6 +39,16 @@ TEST(actor_restart, tells_the_cause) {
   EXPECT_EQ(cause.message(), "coppice::act");
 }
 
+TEST(actor_restart, shows_the_old_instance_its_children_and_the_new_one_none) {
+  stage s;
+  family(s);
+  std::vector<std::size_t> seen;
+  for (const char* hook : {"p restarting", "p made", "p started"})
+    s.book.always[hook] = [&](player&, context& me) { seen.push_back(me.children().size()); };
+  s.fail("p");
+  EXPECT_EQ(seen, (std::vector<std::size_t>{2, 0, 0}));
+}
+
 TEST(actor_restart, keeps_the_pid_the_name_and_the_mail_but_not_the_state) {
   stage s;
   s.root("g");
@@ -124,6 +134,26 @@ TEST(actor_restart, ends_continuations) {
   wise.tell(s.rt(), say{"now"});
   s.settle();
   EXPECT_EQ(s.book.take(), (lines{"p knows 7"})) << "that of the new instance only";
+}
+
+TEST(actor_restart, ends_continuations_whose_answer_came_while_it_waited) {
+  for (const directive d : {directive::resume, directive::restart}) {
+    stage s;
+    const auto wise = spawn_actor(s.rt(), props<oracle>());
+    s.root("g", {.strategy = one_for_one({.decide = [d](const auto&) { return d; }})});
+    s.child("g", "p");
+    s.act("p", [&](player& p, context& me) {
+      const auto answer = me.request_future(wise, query{}, forever);
+      me.reenter_after(answer, [&p](const result<int>&, context&) { p.note(" knows"); });
+    });
+    s.stick("g", 1s);
+    s.fail("p");
+    wise.tell(s.rt(), say{"now"});
+    s.settle();
+    s.book.take();
+    s.pass(2s);
+    EXPECT_EQ(s.book.take(), d == directive::resume ? (lines{"p knows"}) : (lines{"p restarting", "p started"}));
+  }
 }
 
 TEST(actor_restart, puts_the_stash_back_ahead_of_the_mail_in_its_order) {

@@ -10,6 +10,7 @@ using namespace coppice;
 
 /// A node with a supervisor, workers, and actors that write into `play`.
 struct theatre {
+  explicit theatre(std::uint64_t seed = 1) : f{seed} {}
   script play;
   family f;
 
@@ -142,6 +143,28 @@ TEST(supervised_actor, has_a_parent_it_can_see) {
   EXPECT_EQ(t.play.log.back(), "a looked");
 }
 
+TEST(supervised_actor, that_waits_for_its_guardian_ends_at_once_with_the_supervisor) {
+  theatre t;
+  ASSERT_TRUE(
+      t.f.start({.children = {t.actor_child("a", {.guardian = exponential_backoff({.first = 1h, .cap = 1h})})}}));
+  t.act("a", spawns("x"));
+  t.fail("a");
+  t.play.take();
+  t.f.stop();
+  EXPECT_EQ(t.play.take(), (lines{"a stopping", "x stopping", "x stopped", "a stopped"}));
+  EXPECT_EQ(t.f.ended(), exit_reason::shutdown());
+}
+
+TEST(supervised_actor, gives_its_name_to_the_names_of_its_children) {
+  theatre t;
+  ASSERT_TRUE(t.f.start({.children = {t.actor_child("a").with({.name = "shop"})}}));
+  t.act("a", spawns("till"));
+  EXPECT_EQ(t.f.rt().where("shop/till"), t.play.pids["till"]);
+  t.fail("a");
+  EXPECT_EQ(t.f.rt().where("shop"), t.play.pids["a"]);
+  EXPECT_EQ(t.f.rt().where("shop/till"), pid{});
+}
+
 // ---- supervisors below an actor
 
 [[nodiscard]] child_spec group(theatre& t, restart_limit limit = {.restarts = 9, .within = 1h}) {
@@ -238,6 +261,21 @@ TEST(actor_with_a_process, starts_it_again_when_its_own_failure_over_it_is_answe
   EXPECT_EQ(left, std::vector<pid>{t.f.who("v")});
 }
 
+TEST(actor_with_a_process, starts_it_again_when_it_keeps_it_over_its_own_restart) {
+  theatre t;
+  t.root("p", {.strategy = one_for_one({.decide = [](const auto&) -> directive { throw 1; }}), .keep_children = true});
+  t.act("p", spawns("a"));
+  t.give("p", t.f.child("v"));
+  t.f.book.take();
+  t.play.take();
+  t.f.crash("v");
+  EXPECT_EQ(t.f.book.take(), (lines{"stop v error", "start v"}));
+  EXPECT_EQ(t.play.take(), (lines{"p restarting", "p started"}));
+  bool answered = false;
+  t.act("a", [&](player&, context&) { answered = true; });
+  EXPECT_TRUE(answered) << "the other one goes on";
+}
+
 TEST(actor_with_a_process, hears_its_own_end_once_while_that_waits_for_its_restart) {
   for (const bool restarts : {false, true}) {
     theatre t;
@@ -268,6 +306,85 @@ TEST(actor_with_a_process, starts_it_again_with_the_others_in_all_for_one) {
   t.f.crash("v");
   EXPECT_EQ(t.play.take(), (lines{"a restarting", "a started"}));
   EXPECT_EQ(t.f.book.take(), (lines{"stop v error", "start v"}));
+}
+
+TEST(actor_with_a_process, judges_its_failure_when_it_is_resumed_itself) {
+  theatre t;
+  t.root("g", {.strategy = one_for_one({.decide = [](const auto&) { return directive::resume; }})});
+  t.act("g", spawns("p"));
+  t.give("p", t.f.child("v"));
+  t.f.node().stick(t.play.pids["g"], 1s);
+  t.fail("p");
+  t.f.book.take();
+  t.f.crash("v");
+  EXPECT_EQ(t.f.book.take(), (lines{"stop v error"}));
+  t.f.pass(2s);
+  EXPECT_EQ(t.f.book.take(), (lines{"start v"}));
+}
+
+TEST(actor_with_a_process, may_stop_it_by_its_pid) {
+  theatre t;
+  t.root("p");
+  t.give("p", t.f.child("v"));
+  t.f.book.take();
+  t.act("p", [](player& p, context& me) { me.stop(p.book().pids["v"]); });
+  EXPECT_EQ(t.f.book.take(), (lines{"stop v shutdown"}));
+  std::size_t left = 9;
+  t.act("p", [&](player&, context& me) { left = me.children().size(); });
+  EXPECT_EQ(left, 0U);
+}
+
+TEST(actor_with_a_process, fails_when_it_cant_start_it_again) {
+  for (const auto wait : {0s, 1s}) {
+    theatre t;
+    t.root("p", {.strategy = custom_strategy([wait](const auto&) { return judgement{.after = wait}; })});
+    t.give("p", t.f.child("v"));
+    t.f.world().fail_at("spawn.allocate", 1);
+    t.f.crash("v");
+    t.f.pass(2s);
+    t.f.world().fail_at("spawn.allocate", 0);
+    const exit_reason why = t.play.heard["p restarting"];
+    EXPECT_TRUE(why.text().starts_with("can't start 'v'")) << why;
+    std::size_t left = 9;
+    t.act("p", [&](player&, context& me) { left = me.children().size(); });
+    EXPECT_EQ(left, 0U) << "restarted, without it";
+  }
+}
+
+TEST(actor_with_a_process, refuses_a_spec_that_only_a_supervisor_can_start) {
+  theatre t;
+  t.root("p");
+  child_spec nameless = t.f.child("v");
+  nameless.id.clear();
+  t.act("p", [nameless](player& p, context& me) {
+    const auto started = me.spawn(nameless);
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().code(), errc::invalid);
+    p.note(" tried");
+  });
+  EXPECT_EQ(t.play.log.back(), "p tried");
+}
+
+TEST(actor_with_a_process, outlives_one_that_ends_while_it_restarts_or_restarts_that) {
+  for (const bool by_sibling : {false, true})
+    in_many_orders([&](std::uint64_t seed) {
+      theatre t{seed};
+      t.root("p", {.strategy = all_for_one()});
+      t.act("p", spawns("a"));
+      t.give("p", t.f.child("v"));
+      t.f.rt().send(t.f.who("v"), worker::finish{exit_reason::error("crash")});
+      t.f.rt().send(t.play.pids[by_sibling ? "a" : "p"], act{throws()});
+      t.f.settle();
+      std::vector<pid> left;
+      bool answered = false;
+      t.act("p", [&](player&, context& me) {
+        answered = true;
+        left = me.children();
+      });
+      EXPECT_TRUE(answered);
+      for (const pid who : left) EXPECT_TRUE(t.f.rt().alive(who));
+      EXPECT_EQ(left.size(), by_sibling ? 2U : 0U);
+    });
 }
 
 TEST(actor_with_a_process, forgets_it_when_that_is_done) {
