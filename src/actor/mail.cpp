@@ -21,8 +21,9 @@ void actor_core::keep_letter(turn& t, envelope* e) {
 
 verdict actor_core::take_message(turn& t, envelope& e) {
   verdict v = verdict::alive;
-  if (take_own(t, e, v)) return v;
-  if (parts_ && parts_->gate && !parts_->gate_open) {  // it was sent before there was a gate
+  const bool early = parts_ && parts_->gate && !parts_->gate_open;  // it was sent before there was a gate
+  if (!(early && e.type == &plain<poison_pill>) && take_own(t, e, v)) return v;
+  if (early) {
     const gate::outcome o = parts_->gate->put_own(*t.k, me_, e.type->relocate(e));
     if (o.dropped != nullptr) t.k->turn_away(me_, o.dropped);
     return verdict::alive;

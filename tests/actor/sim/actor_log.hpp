@@ -89,6 +89,7 @@ struct fault {
   std::uint64_t instance = 0;  // that failed; of a constructor, the attempt
   bool made = true;
   bool quiet = false;  // in a hook where it changes nothing
+  time_point at{};
 };
 
 struct verdict {
@@ -178,7 +179,8 @@ class program {
   [[nodiscard]] std::uint64_t fails(pid who, bool made, bool quiet) {
     if (faults_left > 0) --faults_left;
     const life& l = lives.at(who);
-    faults[++numbers] = {.who = who, .instance = made ? l.living : l.attempts, .made = made, .quiet = quiet};
+    faults[++numbers] = {
+        .who = who, .instance = made ? l.living : l.attempts, .made = made, .quiet = quiet, .at = world.now()};
     return numbers;
   }
   [[nodiscard]] bool unlucky() { return !calm && faults_left > 0 && dice.chance(luck); }

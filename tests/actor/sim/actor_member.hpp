@@ -310,9 +310,12 @@ inline void member::answer(const question& m, context& me) {
 inline void member::become(context& me) {
   became_ = true;
   mark("became");
-  me.become(behaviour{[this](note m, context& them) { take(m, them); },
-                      [this](question m, context& them) { answer(m, them); }, [this](probe m) { handle(m); },
-                      [this](tick m) { handle(m); }});
+  const auto check = [this, number = number_] {
+    p_->check(became_ && number == number_, to_string(me_) + " has the behaviour of an earlier instance");
+  };
+  me.become(behaviour{[this, check](note m, context& them) { check(), take(m, them); },
+                      [this, check](question m, context& them) { check(), answer(m, them); },
+                      [this](probe m) { handle(m); }, [this](tick m) { handle(m); }});
 }
 
 }  // namespace coppice::random_actors

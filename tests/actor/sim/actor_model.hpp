@@ -17,6 +17,7 @@ class model {
       check_hooks(l);
       check_verdicts(l);
       check_restarts(l);
+      check_restarts_of_all(l);
       check_end(l);
       check_mail(l);
       check_watches(l);
@@ -58,6 +59,7 @@ class model {
   void check_verdicts(const life& l) const;
   void check_wait(const life& l, const verdict& v, const rules& by, time_point& since, unsigned& in_a_row) const;
   void check_restarts(const life& l) const;
+  void check_restarts_of_all(const life& l) const;
   void check_end(const life& l) const;
   [[nodiscard]] bool ancestor(const life& l, bool life::* has) const {
     for (const life* at = &l; at->parent;) {
@@ -211,6 +213,28 @@ inline void model::check_restarts(const life& l) const {
   const std::uint64_t done = l.attempts - 1;
   require(done <= decisions, "restarted more often than decided");
   require(done >= decisions || (l.end && done + 1 == decisions), "decided, and not restarted");
+}
+
+/// A restart of all reaches every child, and answers all failures that are older.
+inline void model::check_restarts_of_all(const life& l) const {
+  const auto restarted = [&](time_point after, time_point until) {
+    return std::ranges::any_of(
+        l.log, [&](const entry& e) { return e.what == entry::kind::attempt && e.at > after && e.at <= until; });
+  };
+  for (const verdict& all : p_.verdicts) {
+    if (all.parent != l.parent || all.what != directive::restart || !for_all(all)) continue;
+    const time_point decided_at = p_.words.at({all.child, all.id}).at;
+    if (l.spawned >= decided_at) continue;
+    require(l.end || restarted(decided_at, time_point::max()), "a restart of all has left it out");
+    if (all.child == who_ || all.after.count() > 0) continue;
+    for (const verdict* v : verdicts_on(who_)) {
+      const fault& f = p_.faults.at(v->id);
+      const auto said = p_.words.find({who_, v->id});
+      if (f.who != who_ || said == p_.words.end() || said->second.at <= decided_at) continue;
+      require(restarted(decided_at, f.at), "a failure was answered that a restart of all had answered");
+      mark("failed again after a restart of all");
+    }
+  }
 }
 
 inline void model::check_end(const life& l) const {
