@@ -51,8 +51,10 @@ class model {
     const life& l = p_.lives.at(v.child);
     if (!l.parent) return false;
     const rules& by = strategy_for(l);
-    if (by.what == rules::kind::all) return true;
     const auto said = p_.words.find({v.child, v.id});
+    // Passed on, and made anew when its parent was resumed: that is for the one alone.
+    if (by.has_words() && (said == p_.words.end() || said->second.said.what == directive::escalate)) return false;
+    if (by.what == rules::kind::all) return true;
     return by.what == rules::kind::custom && said != p_.words.end() && said->second.said.all;
   }
   void check_hooks(const life& l) const;
