@@ -268,6 +268,24 @@ TEST(continuation, that_throws_fails_the_actor) {
   EXPECT_EQ(s.heard(), (lines{"a: restarting", "a: started"}));
 }
 
+TEST(blocking_work, gives_its_value_or_what_it_threw_as_a_future) {
+  stage s;
+  const auto a = s.enter("a");
+  (void)s.heard();
+  s.in(a, [](context& me) {
+    me.blocking([] { return std::string{"read"}; }).pipe_to(me.id());
+    me.blocking([]() -> std::string { throw std::runtime_error{"no disk"}; }).pipe_to(me.id());
+  });
+  lines heard = s.heard();
+  std::ranges::sort(heard);
+  EXPECT_EQ(heard, (lines{"a: error no_reply", "a: text read"}));
+  s.in(a, [&](context& me) {
+    me.reenter_after(me.blocking([] {}), [&](const result<void>& r, context&) { s.book->push_back(r ? "done" : "?"); });
+    me.stop();
+  });
+  EXPECT_EQ(s.heard(), (lines{"a: stopping", "a: stopped"})) << "nobody is there to go on";
+}
+
 TEST(stop_future, has_the_notice_and_the_name_is_free) {
   stage s;
   const auto a = s.enter("a");

@@ -231,6 +231,39 @@ void context::reenter_after(const future<R>& f, F then) {
                   detail::make_letter<detail::continuation_ready>(detail::plain<detail::continuation_ready>, state));
 }
 
+namespace detail {
+template <class R, class F>
+[[nodiscard]] result<R> run_blocking(F& f) noexcept {
+  try {
+    if constexpr (std::is_void_v<R>)
+      return f(), result<R>{};
+    else
+      return result<R>{std::in_place, f()};
+  } catch (const std::exception& x) {
+    return std::unexpected{error{errc::no_reply, x.what()}};
+  } catch (...) {
+    return std::unexpected{error{errc::no_reply, "unknown exception"}};
+  }
+}
+}  // namespace detail
+
+template <class F>
+future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds timeout) {
+  using R = std::invoke_result_t<F&>;
+  auto state = std::make_shared<detail::future_state<R>>();
+  state->target = id();
+  core_.expect(turn_, state, timeout);
+  turn_.k->submit_blocking([f = std::move(f), runs_in = turn_.k->weak_from_this(), who = id(),
+                            number = state->number]() mutable {
+    result<R> value = detail::run_blocking<R>(f);
+    if (const auto k = runs_in.lock())
+      k->send_late(
+          who, detail::signal::reply,
+          detail::make_letter<detail::reply_body<R>>(detail::plain<detail::reply_body<R>>, number, std::move(value)));
+  });
+  return future<R>{std::move(state)};
+}
+
 // ---- top-level actors
 
 /// From a plain thread (`Host` is a `runtime`) or a process. The actor has no parent; see `actor_options::guardian`.

@@ -177,6 +177,10 @@ class context {
   /// stopped meanwhile, nor while it is suspended.
   template <class R, class F>
   void reenter_after(const future<R>& f, F then);
+  /// Runs `f()` on a thread for blocking work. The future has what it gives; what it throws is the error (`no_reply`).
+  /// `f` must own what it uses: it goes on when this actor has ended.
+  template <class F>
+  [[nodiscard]] future<std::invoke_result_t<F&>> blocking(F f, std::chrono::nanoseconds timeout = forever);
   [[nodiscard]] time_point now() const { return me().now(); }
   [[nodiscard]] std::uint64_t random() { return me().random(); }
 

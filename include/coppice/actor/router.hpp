@@ -98,5 +98,11 @@ template <class A>
                        router::spawn_one{[routee](context& me) { return me.spawn(routee).id(); }});
 }
 [[nodiscard]] props<router> group_of(std::vector<pid> routees, group_options options = {});
+template <class A>
+[[nodiscard]] props<router> group_of(std::initializer_list<actor_ref<A>> routees, group_options options = {}) {
+  std::vector<pid> pids;
+  for (const actor_ref<A>& r : routees) pids.push_back(r.id());
+  return group_of(std::move(pids), options);
+}
 
 }  // namespace coppice

@@ -147,6 +147,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void push_token(pid who, bool opens);
   /// There is no room for it: a dead letter, or the caller's error.
   void turn_away(pid to, envelope* e);
+  /// Whether it is an actor.
+  [[nodiscard]] bool takes_orders(pid who) const noexcept {
+    return alive(who) && table_[who.index()].is(slot::takes_orders);
+  }
   /// Whether a message to it may do more than to push it.
   [[nodiscard]] bool is_gated(pid who) const noexcept { return table_[who.index()].is(slot::gated); }
 
