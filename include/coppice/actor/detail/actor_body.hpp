@@ -101,7 +101,8 @@ bool try_handler(A& object, context& me, const message_type& type, void* message
   return false;
 }
 template <class A, class... Ms>
-bool try_handlers(A& object, context& me, const message_type& type, void* message, protocol<Ms...>*) {
+bool try_handlers([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[maybe_unused]] const message_type& type,
+                  [[maybe_unused]] void* message, protocol<Ms...>*) {
   static_assert((handles_message<A, Ms> && ...), "the protocol lists a message that the class does not handle");
   return (try_handler<A, Ms>(object, me, type, message) || ...);
 }
