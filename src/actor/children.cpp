@@ -329,6 +329,8 @@ void actor_core::take_exited(turn& t, envelope& e, verdict& v) {
   try {
     context me{*this, t, nobody, plain<exited>};
     through_middleware(me, plain<exited>, &end, [&] { handled = dispatch(me, plain<exited>, &end, true); });
+  } catch (const exit_with& out) {
+    return stops_itself(t, nobody, out.reason());
   } catch (...) {
     return failed(t, nobody, reason_of_failure(t));
   }

@@ -76,6 +76,7 @@ struct life {
   std::uint64_t attempts = 0;
   std::uint64_t living = 0;  // the number of the instance; 0: none
   std::optional<exit_reason> end{};
+  time_point ended{};
   bool killed = false;
   bool told = false;  // to stop, by somebody, or by itself
   std::set<pid> watching{};

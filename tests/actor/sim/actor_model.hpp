@@ -70,6 +70,15 @@ class model {
     }
     return false;
   }
+  /// Its parent was stopped or restarted before. (One without an instance hears of neither.)
+  [[nodiscard]] bool was_shut_down(const life& l) const {
+    if (!l.parent) return false;
+    const life& parent = p_.lives.at(l.parent);
+    return parent.what->keeps_children || std::ranges::any_of(parent.log, [&](const entry& e) {
+             const bool ends = e.what == entry::kind::restarting || e.what == entry::kind::stopping;
+             return ends && e.at >= l.spawned && e.at <= l.ended;
+           });
+  }
   void check_mail(const life& l) const;
   void check_watches(const life& l) const;
   void check_faults();
@@ -250,7 +259,7 @@ inline void model::check_end(const life& l) const {
   }
   switch (l.end->what()) {
     case kind::normal: require(l.told || ancestor(l, &life::told), "nobody has told it to end"); break;
-    case kind::shutdown: require(static_cast<bool>(l.parent), "nobody can shut it down"); break;
+    case kind::shutdown: require(was_shut_down(l), "its parent had no reason to shut it down"); break;
     case kind::killed: require(l.killed || ancestor(l, &life::killed), "nobody has killed it"); break;
     default: require(false, "ended with " + l.end->to_string());
   }

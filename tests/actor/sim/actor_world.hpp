@@ -28,6 +28,7 @@ inline task<> observer(self& me, program* p) {
       life& l = p->lives.at(x.who);
       p->check(!l.end, to_string(x.who) + " has ended twice");
       l.end = x.reason;
+      l.ended = p->world.now();
     }
   }
 }

@@ -98,5 +98,27 @@ TEST(process_children, leave_nothing_behind) {
   EXPECT_TRUE(report.empty()) << report;
 }
 
+class heir {
+ public:
+  using protocol = coppice::protocol<>;
+  explicit heir(int* made) { ++*made; }
+  [[noreturn]] static void handle(const exited&) { throw exit_with{exit_reason::shutdown("it was all for him")}; }
+};
+task<> links_and_fails(self& me, pid who) {
+  me.link(who);
+  co_await me.sleep(1ms);
+  throw std::runtime_error{"out of luck"};
+}
+TEST(process_children, an_actor_may_end_itself_over_the_exit_of_another) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  int made = 0;
+  const auto who = spawn_actor(rt, props<heir>(&made));
+  rt.spawn(links_and_fails, who.id());
+  w.run_for(1s);
+  EXPECT_FALSE(rt.alive(who.id()));
+  EXPECT_EQ(made, 1);
+}
+
 }  // namespace
 }  // namespace coppice
