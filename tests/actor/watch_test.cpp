@@ -242,4 +242,40 @@ TEST(watch, stopping_an_actor_on_another_node_works) {
   EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
 }
 
+/// Has no time for the end of others before it is told so.
+struct busy {
+  using protocol = coppice::protocol<note>;
+  explicit busy(std::shared_ptr<lines> b) : book{std::move(b)} {}
+  void handle(const terminated& m, context& me) {
+    whom = m.who;
+    if (!open) return me.stash(m);
+    book->push_back("terminated " + std::string{to_string(m.why)});
+  }
+  void handle(const note& m, context& me) {
+    if (m.text == "fail") throw 1;
+    if (m.text == "forget") me.unwatch(whom);
+    open = true;
+    me.unstash_all();
+  }
+  bool open = false;
+  pid whom;
+  std::shared_ptr<lines> book;
+};
+
+TEST(watch, notice_may_be_stashed_and_still_be_unwatched) {
+  for (const bool forgets : {false, true}) {
+    stage s;
+    const auto b = s.enter("b");
+    const auto a = spawn_actor(s.rt, props<busy>(s.book).with({.on_init = {[b](context& me) { me.watch(b); }}}));
+    (void)s.heard();
+    stop_actor(s.rt, b.id());
+    EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+    a.tell(s.rt, note{"fail"});
+    EXPECT_EQ(s.heard(), lines{}) << "the new instance has stashed it again";
+    a.tell(s.rt, note{forgets ? "forget" : "now"});
+    EXPECT_EQ(s.heard(), forgets ? lines{} : (lines{"terminated stopped"}));
+    EXPECT_EQ(s.dead_letters(), 0U);
+  }
+}
+
 }  // namespace
