@@ -369,6 +369,25 @@ TEST(stash, goes_back_to_the_mailbox_at_a_restart_before_what_came_later) {
   EXPECT_EQ(s.heard(), (lines{"a: restarting", "a: started", "a: 1", "a: 2", "a: 3"}));
 }
 
+/// Stashes whatever comes, but for failures.
+struct hoarder {
+  using protocol = coppice::protocol<note, act>;
+  static void handle(note m, context& me) { me.stash(std::move(m)); }
+  static void handle(const act& m, context& me) { m.what(me); }
+};
+
+TEST(stash, put_aside_again_by_the_new_instance_comes_to_an_end) {
+  stage s;
+  const auto a = spawn_actor(s.rt, props<hoarder>());
+  for (const char* text : {"1", "2", "3"}) a.tell(s.rt, note{text});
+  a.tell(s.rt, act{[](context&) { throw 1; }});
+  EXPECT_TRUE(s.world.settle());
+  std::size_t left = 0;
+  a.tell(s.rt, act{[&](context& me) { left = me.stashed(); }});
+  s.world.settle();
+  EXPECT_EQ(left, 3U);
+}
+
 TEST(stash, put_back_in_a_loop_does_not_hold_up_others) {
   stage s;
   const auto a = s.enter("a");
@@ -518,6 +537,19 @@ TEST(receive_timeout, is_not_postponed_by_marked_messages_whatever_their_form) {
   s.in(b, [a](context& me) { me.request(a, whisper{}); });
   s.pass(600ms);
   EXPECT_EQ(s.heard(), (lines{"a: whisper", "a: whisper", "a: whisper", "a: receive timeout"}));
+}
+
+TEST(receive_timeout, does_not_round_to_seconds) {
+  for (const std::chrono::nanoseconds time : {std::chrono::nanoseconds{500ms}, {1min}}) {
+    stage s;
+    const auto a = s.enter("a");
+    s.in(a, [time](context& me) { me.set_receive_timeout(time); });
+    (void)s.heard();
+    s.pass(time - 1ms);
+    EXPECT_EQ(s.heard(), lines{});
+    s.pass(2ms);
+    EXPECT_EQ(s.heard(), (lines{"a: receive timeout"}));
+  }
 }
 
 TEST(receive_timeout, ends_with_the_instance) {

@@ -296,4 +296,38 @@ TEST(stop_future, times_out_as_it_is_told) {
   EXPECT_EQ(s.heard(), (lines{"a: stopping", "a: stopped"}));
 }
 
+TEST(future, keeps_its_first_answer) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(s.rt, props<behaving>([] {
+                               return behaviour{[](question, context& me) {
+                                 me.respond(std::string{"first"});
+                                 me.respond(std::string{"second"});
+                               }};
+                             }));
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x"));
+  s.pass(10s);
+  const lines heard = s.heard();
+  ASSERT_FALSE(heard.empty());
+  EXPECT_EQ(heard[0], "got first");
+  EXPECT_EQ(std::ranges::count_if(heard, [](const auto& l) { return l.starts_with("got"); }), 1);
+}
+
+TEST(future, wakes_all_that_wait_for_it) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.in(a, [b, book = s.book](context& me) {
+    const auto f = me.request_future(b, question{"x"});
+    for (const char* who : {"one ", "two ", "three "})
+      me.reenter_after(f, [book, who](const auto& r, context&) { book->push_back(who + word(r)); });
+    me.reenter_after(f, [f, book](const auto&, context& c) {
+      c.reenter_after(f, [book](const auto& r, context&) { book->push_back("late " + word(r)); });
+    });
+  });
+  EXPECT_EQ(s.heard(), (lines{"one x", "two x", "three x", "late x"}));
+}
+
 }  // namespace

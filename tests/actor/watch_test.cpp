@@ -242,6 +242,72 @@ TEST(watch, stopping_an_actor_on_another_node_works) {
   EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
 }
 
+TEST(watch, of_an_actor_on_a_node_that_is_lost_already_says_so) {
+  stage s;
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.pass(1s);
+  far.crash();
+  s.pass(5min);
+  (void)s.heard();
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+}
+
+TEST(watch, of_a_living_actor_that_cant_be_reached_says_so_once_and_can_be_renewed) {
+  stage s;
+  sim::node& near = s.world.nodes().front();
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  (void)s.heard();
+  s.world.partition(near, far);
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+  s.world.heal();
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), lines{}) << "it lives, and nobody says otherwise again";
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  stop_actor(far.rt(), b.id());
+  s.pass(1s);
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
+}
+
+TEST(watch, ends_with_who_watches_and_leaves_no_letter) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  stop_actor(s.rt, a.id());
+  (void)s.heard();
+  stop_actor(s.rt, b.id());
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+
+/// Has no handler for the end of others.
+struct indifferent {
+  using protocol = coppice::protocol<act>;
+  static void handle(const act& m, context& me) { m.what(me); }
+};
+
+TEST(watch, without_a_handler_is_no_pact_to_die) {
+  stage s;
+  const auto a = spawn_actor(s.rt, props<indifferent>());
+  const auto b = s.enter("b");
+  a.tell(s.rt, act{[b](context& me) { me.watch(b); }});
+  (void)s.heard();
+  s.in(b, [](context&) { throw exit_with{exit_reason::error("tired")}; });
+  (void)s.heard();
+  EXPECT_TRUE(s.rt.alive(a.id()));
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+
 /// Has no time for the end of others before it is told so.
 struct busy {
   using protocol = coppice::protocol<note>;
