@@ -188,6 +188,28 @@ TEST(always_restart_strategy, knows_no_limit_and_no_siblings) {
   EXPECT_EQ(s.end_of("a"), "lives");
 }
 
+struct stillborn {
+  using protocol = coppice::protocol<say>;
+  stillborn() { throw std::runtime_error{"never"}; }
+  static void handle(const say&) {}
+};
+
+TEST(always_restart_strategy, of_one_that_never_starts_holds_up_nobody) {
+  script book;
+  runtime rt{{.workers = 1, .level = log_level::off}};
+  book.always["p started"] = [](player&, context& me) { me.spawn(props<stillborn>()); };
+  const auto p = spawn_actor(rt, part(book, "p", {.strategy = always_restart()}));
+  const auto other = spawn_actor(rt, part(book, "other"));
+  p.tell(rt, say{"hello"});
+  other.tell(rt, say{"hello"});
+  poison_actor(rt, other);
+  rt.wait(other.id());
+  poison_actor(rt, p);
+  rt.wait(p.id());
+  EXPECT_EQ(std::ranges::count(book.log, "other: hello"), 1);
+  EXPECT_LT(place(book.log, "p: hello"), place(book.log, "p stopped"));
+}
+
 TEST(always_stop_strategy, leaves_it_to_the_parent_to_start_another_of_the_same_name) {
   stage s;
   s.root("p", {.strategy = always_stop()});
