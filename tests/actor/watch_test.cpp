@@ -65,17 +65,24 @@ TEST(watch, notice_comes_behind_the_mail_the_dead_sent) {
 }
 
 TEST(watch, nothing_comes_after_unwatch_also_when_it_is_queued) {
-  stage s;
-  const auto a = s.enter("a");
-  const auto b = s.enter("b");
-  s.in(a, [b](context& me) { me.watch(b); });
-  (void)s.heard();
-  // The end of b is in the mailbox of a before a gets to run.
-  s.in(a, [&, b](context& me) {
+  for (const bool unwatched : {false, true}) {
+    stage s;
+    const auto a = s.enter("a");
+    const auto b = s.enter("b");
+    s.in(a, [b](context& me) { me.watch(b); });
+    (void)s.heard();
+    s.world.nodes().front().stick(a.id(), 2s);
+    s.tell(a, "takes its time");
+    a.tell(s.rt, act{[=](context& me) {
+             if (unwatched) me.unwatch(b.id());
+           }});
+    s.pass(1s);
     stop_actor(s.rt, b.id());
-    me.unwatch(b.id());
-  });
-  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+    s.pass(2s);  // the end of b is in the mailbox of a before a looks
+    lines heard = s.heard();
+    EXPECT_EQ(std::ranges::count(heard, "b: stopped"), 1);
+    EXPECT_EQ(std::ranges::count(heard, "a: terminated stopped normal"), unwatched ? 0 : 1);
+  }
 }
 
 TEST(watch, nothing_comes_after_unwatch_of_an_end_that_came_while_it_was_suspended) {
@@ -329,10 +336,14 @@ struct busy {
 };
 
 TEST(watch, notice_may_be_stashed_and_still_be_unwatched) {
-  for (const bool forgets : {false, true}) {
+  for (const auto& [forgets, gate] : {std::pair<bool, std::optional<mailbox>>{false, {}},
+                                      {true, {}},
+                                      {false, mailbox{.by_priority = true}},
+                                      {true, mailbox{.capacity = 2}}}) {
     stage s;
     const auto b = s.enter("b");
-    const auto a = spawn_actor(s.rt, props<busy>(s.book).with({.on_init = {[b](context& me) { me.watch(b); }}}));
+    const auto a = spawn_actor(
+        s.rt, props<busy>(s.book).with({.on_init = {[b](context& me) { me.watch(b); }}}).with({.mailbox = gate}));
     (void)s.heard();
     stop_actor(s.rt, b.id());
     EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
