@@ -79,4 +79,23 @@ TEST(any_message, is_seen_by_middleware_when_it_is_forwarded) {
   }
 }
 
+TEST(middleware, of_sending_keeps_the_sender_and_the_call) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  const auto middle =
+      spawn_actor(s.rt, props<behaving>([b] {
+                          return behaviour{[b](note m, context& me) { me.forward(b, std::move(m)); },
+                                           [](question m, context& me) { me.respond(m.text + "!"); }};
+                        }).with({.on_send = {[book = s.book](context&, pid, const message_view&, const auto& next) {
+                                   book->push_back("passes");
+                                   next();
+                                 }}}));
+  (void)s.heard();
+  s.in(a, [middle](context& me) { me.request(middle, note{"x"}); });
+  EXPECT_EQ(s.heard(), (lines{"passes", "b: x from somebody"}));
+  s.in(a, [middle](context& me) { me.request_future(middle, question{"q"}).pipe_to(me.id()); });
+  EXPECT_EQ(s.heard(), (lines{"passes", "a: text q!"}));
+}
+
 }  // namespace

@@ -237,4 +237,30 @@ TEST(actor_backoff, with_jitter_stays_within_its_share) {
   EXPECT_GT(seen.size(), 10U) << "not all alike";
 }
 
+TEST(actor_backoff, is_for_restarts_only) {
+  stage s;
+  family(s, one_for_one({.decide = decide_by(directive::restart, on<int>(directive::resume),
+                                             on<std::logic_error>(directive::stop)),
+                         .wait = backoff{.first = 1h, .cap = 1h}}));
+  s.say("a", "one");
+  s.act("a", [](player&, context&) { throw 1; });
+  EXPECT_EQ(s.said("a"), 1) << "goes on at once";
+  s.act("a", [](player&, context&) { throw std::logic_error{"hopeless"}; });
+  EXPECT_EQ(s.ended("a")->text(), "hopeless");
+  s.fail("b");
+  EXPECT_EQ(s.said("b"), -1);
+}
+
+TEST(actor_backoff, does_not_round_to_seconds) {
+  stage s;
+  family(s, exponential_backoff({.first = 250ms, .cap = 1min}));
+  for (const auto wait : {250ms, 500ms, 1000ms, 2000ms}) {
+    EXPECT_EQ(wait_of(s), wait);
+    s.pass(wait - a_tick);
+    EXPECT_EQ(s.said("a"), -1);
+    s.pass(2 * a_tick);
+    EXPECT_EQ(s.said("a"), 0);
+  }
+}
+
 }  // namespace

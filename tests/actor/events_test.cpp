@@ -39,9 +39,11 @@ struct notes final : log_sink {
     std::string line{r.text};
     for (const auto& f : r.fields) line += " " + std::string{f.key} + "=" + f.value;
     all.push_back(std::move(line));
+    levels.push_back(r.level);
   }
   std::mutex mutex;
   lines all;
+  std::vector<log_level> levels;
 };
 
 TEST(log, of_floods_is_throttled_and_says_how_many_it_left_out) {
@@ -71,6 +73,20 @@ TEST(log, of_an_actor_names_it) {
       }));
   w.settle();
   EXPECT_EQ(sink->all, (lines{"hello actor=me n=1"}));
+}
+
+TEST(log, of_a_failure_is_a_warning_when_it_is_mended_and_an_error_when_it_ends_the_actor) {
+  const auto sink = std::make_shared<notes>();
+  sim::world w{1};
+  runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
+  const auto book = std::make_shared<lines>();
+  const auto a = spawn_actor(rt, props<player>("a", book).with({.guardian = one_for_one({.limit = {.restarts = 1}})}));
+  for (int i = 0; i < 2; ++i) a.tell(rt, act{[](context&) { throw std::runtime_error{"no luck"}; }});
+  w.settle();
+  ASSERT_EQ(sink->all.size(), 2U);
+  EXPECT_EQ(sink->levels, (std::vector{log_level::warning, log_level::error}));
+  EXPECT_TRUE(sink->all[0].starts_with("actor failed")) << sink->all[0];
+  for (const std::string& line : sink->all) EXPECT_TRUE(line.contains("no luck")) << line;
 }
 
 }  // namespace

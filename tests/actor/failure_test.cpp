@@ -127,15 +127,20 @@ TEST(actor_failure, keeps_the_mail_until_it_is_answered) {
 
 TEST(actor_failure, is_answered_ahead_of_the_mail_of_the_parent_which_goes_on) {
   stage s;
-  s.root("p");
+  s.root("p", {.strategy = one_for_one({.decide = [&](const child_failure&) {
+                 s.book.log.emplace_back("p decides");
+                 return directive::restart;
+               }})});
   s.child("p", "a");
   s.book.take();
-  s.act("p", [](player&, context& me) {
-    me.send(me.child("a"), act{[](player&, context&) { throw std::runtime_error{"boom"}; }});
-    for (int i = 0; i < 3; ++i) me.send(me.id(), say{"mail"});
-  });
-  EXPECT_EQ(std::ranges::count(s.book.log, "p: mail"), 3);
-  EXPECT_EQ(std::ranges::count(s.book.log, "a started"), 1);
+  s.stick("p", 1s);
+  for (const char* text : {"one", "two", "three"}) s.tell("p", text);
+  s.fail("a");
+  s.pass(2s);
+  const lines log = s.book.take();
+  EXPECT_LT(place(log, "p decides"), place(log, "p: two"));
+  EXPECT_EQ(std::ranges::count(log, "p: three"), 1);
+  EXPECT_EQ(std::ranges::count(log, "a started"), 1);
 }
 
 TEST(actor_failure, in_the_handler_of_an_end_is_one) {
@@ -211,6 +216,20 @@ TEST(actor_failure, in_the_constructor_answered_by_resume_is_a_restart_and_count
   ASSERT_TRUE(s.ended("a"));
   EXPECT_EQ(s.ended("a")->text(), "never");
   EXPECT_EQ(s.book.take(), (lines{"p started"})) << "no instance, no hooks";
+}
+
+TEST(actor_failure, in_the_constructor_of_a_restart_answered_by_resume_is_a_restart) {
+  stage s;
+  int asked = 0;
+  s.root("p", {.strategy = one_for_one({.decide = [&](const child_failure&) {
+                 return asked++ == 0 ? directive::restart : directive::resume;
+               }})});
+  s.child("p", "a");
+  s.book.next["a made"] = {throws("again")};
+  s.fail("a");
+  s.say("a", "hello");
+  EXPECT_EQ(s.answers(), (lines{"a restart", "a restart"}));
+  EXPECT_EQ(s.said("a"), 1);
 }
 
 TEST(actor_failure, in_started_counts_like_any_other) {

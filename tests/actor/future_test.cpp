@@ -305,13 +305,70 @@ TEST(stop_future, has_the_notice_and_the_name_is_free) {
 TEST(stop_future, times_out_as_it_is_told) {
   stage s;
   const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.world.nodes().front().stick(b.id(), 10s);
+  s.in(a, [b, book = s.book](context& me) {
+    me.reenter_after(me.stop_future(b, 3s), [book](const result<terminated>& r, context&) {
+      book->push_back(r ? "done" : "error " + std::string{to_string(r.error().code())});
+    });
+  });
+  s.pass(2900ms);
+  EXPECT_EQ(s.heard(), lines{});
+  s.pass(200ms);
+  EXPECT_EQ(s.heard(), (lines{"error timeout"}));
+  s.pass(10s);
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"})) << "it stops all the same";
+}
+
+TEST(continuation, does_not_run_after_a_stop) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto quiet = spawn_actor(s.rt, props<mute>());
   (void)s.heard();
   s.in(a, [&](context& me) {
     me.reenter_after(me.stop_future(me.id(), forever), [](const auto&, context&) { FAIL() << "it was stopped"; });
     me.reenter_after(me.poison_future(pid::from_parts(me.id().node(), 7777, 0), 3s),
                      [](const auto&, context&) { FAIL() << "it was stopped"; });
+    me.reenter_after(me.request_future(quiet, question{"x"}, 1s),
+                     [](const auto&, context&) { FAIL() << "it was stopped"; });
   });
+  s.pass(1min);
   EXPECT_EQ(s.heard(), (lines{"a: stopping", "a: stopped"}));
+}
+
+TEST(future, keeps_its_first_answer) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(s.rt, props<behaving>([] {
+                               return behaviour{[](question, context& me) {
+                                 me.respond(std::string{"first"});
+                                 me.respond(std::string{"second"});
+                               }};
+                             }));
+  (void)s.heard();
+  s.in(a, asks(s.book, b.id(), "x"));
+  s.pass(10s);
+  const lines heard = s.heard();
+  ASSERT_FALSE(heard.empty());
+  EXPECT_EQ(heard[0], "got first");
+  EXPECT_EQ(std::ranges::count_if(heard, [](const auto& l) { return l.starts_with("got"); }), 1);
+}
+
+TEST(future, wakes_all_that_wait_for_it) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  (void)s.heard();
+  s.in(a, [b, book = s.book](context& me) {
+    const auto f = me.request_future(b, question{"x"});
+    for (const char* who : {"one ", "two ", "three "})
+      me.reenter_after(f, [book, who](const auto& r, context&) { book->push_back(who + word(r)); });
+    me.reenter_after(f, [f, book](const auto&, context& c) {
+      c.reenter_after(f, [book](const auto& r, context&) { book->push_back("late " + word(r)); });
+    });
+  });
+  EXPECT_EQ(s.heard(), (lines{"one x", "two x", "three x", "late x"}));
 }
 
 }  // namespace

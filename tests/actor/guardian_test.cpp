@@ -149,6 +149,20 @@ TEST(guardian, may_be_a_strategy_of_ones_own_and_sees_the_actor) {
   EXPECT_EQ(seen[1].reason.text(), "second");
 }
 
+TEST(guardian, of_ones_own_that_answers_for_all_means_the_one_there_is) {
+  stage s;
+  s.root("other");
+  s.root("a", guarded(custom_strategy([](const child_failure& f) {
+           return judgement{.what = f.restarts == 0 ? directive::restart : directive::stop, .all = true};
+         })));
+  s.child("a", "x");
+  s.fail("a");
+  EXPECT_EQ(s.said("a"), 0);
+  s.fail("a", "enough");
+  EXPECT_EQ(s.ended("a")->text(), "enough");
+  EXPECT_EQ(s.said("other"), 0);
+}
+
 struct lenient {
   using protocol = coppice::protocol<act>;
   static void handle(const act&) { throw std::runtime_error{"boom"}; }

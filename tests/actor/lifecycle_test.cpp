@@ -98,6 +98,23 @@ TEST(actor_stop, waits_for_a_slow_child_without_taking_mail) {
   EXPECT_EQ(s.dead_letters_to("p"), (lines{"coppice::say"}));
 }
 
+TEST(actor_stop, ends_timers_and_the_receive_timeout_also_while_it_waits_for_a_child) {
+  stage s;
+  s.root("p");
+  s.child("p", "a");
+  s.act("p", [](player&, context& me) {
+    me.set_receive_timeout(100ms);
+    (void)me.every(100ms, say{"tick"});
+  });
+  s.stick("a", 5s);
+  s.book.take();
+  s.stop("p");
+  s.pass(4s);
+  EXPECT_EQ(s.book.take(), (lines{"p stopping"}));
+  s.pass(2s);
+  EXPECT_EQ(s.book.take(), (lines{"a stopping", "a stopped", "p stopped"}));
+}
+
 TEST(actor_stop, overtakes_the_mail_which_becomes_dead_letters) {
   stage s;
   s.root("a");

@@ -101,6 +101,19 @@ TEST(actor_limit, may_have_a_window_of_thirty_days) {
   EXPECT_FALSE(l.survives());
 }
 
+TEST(actor_limit, does_not_round_its_time) {
+  for (const std::chrono::nanoseconds within : {std::chrono::nanoseconds{1500ms}, {1min}, {5h}}) {
+    limited inside{{.restarts = 1, .within = within}};
+    EXPECT_TRUE(inside.survives());
+    inside.s.pass(within - 1ms);
+    EXPECT_FALSE(inside.survives()) << within.count();
+    limited outside{{.restarts = 1, .within = within}};
+    EXPECT_TRUE(outside.survives());
+    outside.s.pass(within + 1ms);
+    EXPECT_TRUE(outside.survives()) << within.count();
+  }
+}
+
 TEST(actor_limit, unlimited_is_without_end_and_still_counted) {
   stage s;
   std::size_t seen = 0;

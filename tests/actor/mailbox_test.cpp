@@ -59,6 +59,18 @@ TEST(bounded_mailbox, takes_mail_again_when_there_is_room) {
   EXPECT_EQ(s.dead_letters(), 6U);
 }
 
+TEST(bounded_mailbox, is_of_each_actor_also_when_they_share_their_props) {
+  stage s;
+  const auto how = s.role("a").with(bounded(2, when_full::drop_newest));
+  const player_ref one = spawn_actor(s.rt, how);
+  const player_ref other = spawn_actor(s.rt, how);
+  (void)s.heard();
+  flood(s, one, 2);
+  flood(s, other, 2);
+  EXPECT_EQ(s.heard().size(), 4U);
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+
 TEST(bounded_mailbox, an_order_to_stop_needs_no_room) {
   stage s;
   const auto a = s.enter("a", bounded(1, when_full::drop_newest));

@@ -230,6 +230,16 @@ TEST(actor_restart, goes_on_when_the_hook_throws) {
   EXPECT_EQ(s.said("p"), 0) << "nor does exit_with stop it there";
 }
 
+TEST(actor_restart, is_not_held_up_by_children_whose_hooks_throw) {
+  stage s;
+  family(s);
+  for (const char* hook : {"a stopping", "a stopped", "b stopped"}) s.book.always[hook] = throws();
+  s.fail("p");
+  EXPECT_EQ(s.book.log.back(), "p started");
+  EXPECT_EQ(s.said("p"), 0);
+  EXPECT_EQ(s.events.size(), 1U);
+}
+
 TEST(actor_restart, allows_no_children_of_the_old_instance) {
   stage s;
   s.root("p");
@@ -312,6 +322,27 @@ TEST(actor_restart, with_a_child_that_fails_meanwhile_ends_all_the_same) {
     EXPECT_FALSE(s.rt().alive(s.who("b")));
     EXPECT_EQ(s.said("p"), 0);
   });
+}
+
+TEST(actor_restart, comes_to_its_end_when_those_above_fail_while_it_waits_for_a_child) {
+  for (const directive d : {directive::resume, directive::restart})
+    in_many_orders([d](std::uint64_t seed) {
+      stage s{seed};
+      s.root("top", {.strategy = one_for_one({.decide = [d](const auto&) { return d; }})});
+      s.child("top", "g", {.keep_children = true});
+      s.child("g", "p");
+      s.child("p", "a");
+      s.stick("a", 1s);
+      s.fail("p");
+      s.fail("g");
+      s.say("p", "hello");
+      EXPECT_EQ(std::ranges::count(s.book.log, "p: hello"), 0);
+      s.pass(2s);
+      EXPECT_EQ(s.book.log.back(), "p: hello");
+      EXPECT_EQ(std::ranges::count(s.book.log, "p started"), 2);
+      EXPECT_EQ(s.said("p"), 1);
+      EXPECT_EQ(s.said("g"), 0);
+    });
 }
 
 TEST(actor_stop, with_a_child_that_fails_meanwhile_ends_all_the_same) {

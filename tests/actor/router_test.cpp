@@ -116,6 +116,30 @@ TEST(group, keeps_the_sender_and_the_call) {
   }
 }
 
+struct keyed_question {
+  using reply = std::string;
+  int number = 0;
+  [[nodiscard]] int routing_key() const { return number; }
+};
+
+TEST(group, consistent_hash_keeps_the_sender_and_the_call) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(s.rt, props<behaving>([book = s.book] {
+                               return behaviour{[book](const note& m, context& me) {
+                                                  book->push_back(m.text + (me.sender() ? " from somebody" : ""));
+                                                },
+                                                [](keyed_question, context& me) { me.respond(std::string{"yes"}); }};
+                             }));
+  const auto g = spawn_actor(s.rt, group_of({b.id()}, {.how = routing::consistent_hash}));
+  (void)s.heard();
+  s.in(a, [g](context& me) {
+    me.request(g.id(), note{"x"});
+    me.request_future(g.id(), keyed_question{7}).pipe_to(me.id());
+  });
+  EXPECT_EQ(s.heard(), (lines{"x from somebody", "a: text yes"}));
+}
+
 TEST(group, manages_its_routees) {
   troupe t{routing::round_robin, 1};
   const auto other = t.enter("m1");
@@ -182,6 +206,17 @@ TEST(pool, a_restarted_router_has_a_new_pool) {
   EXPECT_EQ(std::ranges::count(heard, "w: started"), 2);
   pool.tell(s.rt, note{"x"});
   EXPECT_EQ(s.heard(), (lines{"w: x"}));
+}
+
+TEST(pool, whose_routees_cant_be_made_holds_up_nobody) {
+  stage s;
+  const auto pool =
+      spawn_actor(s.rt, pool_of(props<player>::from([]() -> player { throw std::runtime_error{"no"}; }), {.size = 2}));
+  EXPECT_EQ(s.heard(), lines{}) << "each has used up its limit";
+  EXPECT_TRUE(s.rt.alive(pool.id()));
+  pool.tell(s.rt, note{"x"});
+  EXPECT_EQ(s.heard(), lines{});
+  EXPECT_EQ(s.dead_letters(), 1U);
 }
 
 TEST(pool, of_nobody_is_refused) {

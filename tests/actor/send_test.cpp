@@ -105,5 +105,19 @@ TEST(send, a_watch_and_an_unwatch_are_of_the_actor) {
   EXPECT_EQ(rt.call(two.call<total>()), 0);
 }
 
+TEST(send, to_a_pid_of_an_unknown_node_reaches_nobody_here) {
+  runtime rt{{.workers = 2, .level = log_level::off}};
+  const auto here = spawn_actor(rt, props<sink>());
+  const node_id elsewhere{here.id().node().value() + 1};
+  const pid namesake = pid::from_parts(elsewhere, here.id().index(), here.id().serial());
+  rt.send(namesake, number{5});
+  stop_actor(rt, namesake);
+  const auto who = spawn_actor(rt, props<watcher>(namesake));
+  EXPECT_EQ(rt.call(who.call<look>(true)), 0);
+  while (rt.call(who.call<total>()) == 0) {}
+  EXPECT_EQ(rt.call(here.call<total>()), 0);
+  EXPECT_GE(rt.counters().dead_letters, 1U);
+}
+
 }  // namespace
 }  // namespace coppice

@@ -135,6 +135,22 @@ TEST(all_for_one_strategy, answers_two_failures_at_once_with_one_restart) {
   });
 }
 
+TEST(all_for_one_strategy, restarts_a_sibling_once_that_still_waits_for_its_children) {
+  stage s;
+  family(s, all_for_one());
+  s.child("a", "x");
+  s.stick("x", 1s);
+  s.fail("b");
+  s.fail("b");
+  s.say("a", "hello");
+  s.book.take();
+  s.pass(2s);
+  EXPECT_EQ(s.book.take(), (lines{"x stopping", "x stopped", "a started", "a: hello"}))
+      << "the one under way does for both";
+  s.fail("b");
+  EXPECT_EQ(s.said("a"), 0) << "and the next is one again";
+}
+
 TEST(all_for_one_strategy, leaves_nobody_suspended_whatever_fails_when) {
   in_many_orders([](std::uint64_t seed) {
     stage s{seed};
@@ -170,6 +186,28 @@ TEST(always_restart_strategy, knows_no_limit_and_no_siblings) {
   EXPECT_EQ(count(s, "a started"), 100);
   EXPECT_EQ(count(s, "b started"), 0);
   EXPECT_EQ(s.end_of("a"), "lives");
+}
+
+struct stillborn {
+  using protocol = coppice::protocol<say>;
+  stillborn() { throw std::runtime_error{"never"}; }
+  static void handle(const say&) {}
+};
+
+TEST(always_restart_strategy, of_one_that_never_starts_holds_up_nobody) {
+  script book;
+  runtime rt{{.workers = 1, .level = log_level::off}};
+  book.always["p started"] = [](player&, context& me) { me.spawn(props<stillborn>()); };
+  const auto p = spawn_actor(rt, part(book, "p", {.strategy = always_restart()}));
+  const auto other = spawn_actor(rt, part(book, "other"));
+  p.tell(rt, say{"hello"});
+  other.tell(rt, say{"hello"});
+  poison_actor(rt, other);
+  rt.wait(other.id());
+  poison_actor(rt, p);
+  rt.wait(p.id());
+  EXPECT_EQ(std::ranges::count(book.log, "other: hello"), 1);
+  EXPECT_LT(place(book.log, "p: hello"), place(book.log, "p stopped"));
 }
 
 TEST(always_stop_strategy, leaves_it_to_the_parent_to_start_another_of_the_same_name) {
@@ -316,6 +354,32 @@ TEST(decider_, of_the_class_comes_before_that_of_the_strategy_which_keeps_its_li
   EXPECT_EQ(std::ranges::count(s.book.log, "asked about a"), 3);
 }
 
+/// Has another one for each that fails.
+struct generous {
+  using protocol = coppice::protocol<act>;
+  explicit generous(script* b) : book{b} {}
+  void handle(const act& m, context& me) const {
+    player stand_in{me, book, "generous"};
+    m.run(stand_in, me);
+  }
+  directive decide(const child_failure& f, context& me) const {
+    EXPECT_EQ(me.child(f.name), f.child) << "it is still there";
+    book->pids["another"] = me.spawn(part(*book, "another")).id();
+    return directive::stop;
+  }
+  script* book;
+};
+
+TEST(decider_, of_the_class_may_use_its_context) {
+  stage s;
+  s.book.pids["p"] = spawn_actor(s.rt(), props<generous>(&s.book)).id();
+  s.child("p", "a");
+  s.fail("a");
+  EXPECT_EQ(s.answers(), (lines{"a stop"}));
+  EXPECT_FALSE(s.rt().alive(s.who("a")));
+  EXPECT_EQ(s.said("another"), 0);
+}
+
 // ---- events and nonsense
 
 TEST(supervision_events, tell_parent_child_reason_and_answer_before_it_is_done) {
@@ -329,6 +393,19 @@ TEST(supervision_events, tell_parent_child_reason_and_answer_before_it_is_done) 
   EXPECT_EQ(s.events[0].reason.text(), "why");
   EXPECT_EQ(s.events[0].what, directive::restart);
   EXPECT_EQ(s.events[0].after, 0s);
+}
+
+TEST(supervision_events, come_from_every_kind_of_strategy) {
+  for (const actor_strategy& how :
+       {one_for_one(), all_for_one(), exponential_backoff(), always_restart(), always_stop(),
+        custom_strategy([](const child_failure&) { return judgement{.what = directive::resume}; })}) {
+    stage s;
+    family(s, how);
+    s.fail("a", "why");
+    ASSERT_EQ(s.events.size(), 1U);
+    EXPECT_EQ(s.events[0].child, s.who("a"));
+    EXPECT_EQ(s.events[0].reason.text(), "why");
+  }
 }
 
 TEST(strategy_nonsense, is_refused_where_it_is_written) {

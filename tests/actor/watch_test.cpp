@@ -65,17 +65,24 @@ TEST(watch, notice_comes_behind_the_mail_the_dead_sent) {
 }
 
 TEST(watch, nothing_comes_after_unwatch_also_when_it_is_queued) {
-  stage s;
-  const auto a = s.enter("a");
-  const auto b = s.enter("b");
-  s.in(a, [b](context& me) { me.watch(b); });
-  (void)s.heard();
-  // The end of b is in the mailbox of a before a gets to run.
-  s.in(a, [&, b](context& me) {
+  for (const bool unwatched : {false, true}) {
+    stage s;
+    const auto a = s.enter("a");
+    const auto b = s.enter("b");
+    s.in(a, [b](context& me) { me.watch(b); });
+    (void)s.heard();
+    s.world.nodes().front().stick(a.id(), 2s);
+    s.tell(a, "takes its time");
+    a.tell(s.rt, act{[=](context& me) {
+             if (unwatched) me.unwatch(b.id());
+           }});
+    s.pass(1s);
     stop_actor(s.rt, b.id());
-    me.unwatch(b.id());
-  });
-  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+    s.pass(2s);  // the end of b is in the mailbox of a before a looks
+    lines heard = s.heard();
+    EXPECT_EQ(std::ranges::count(heard, "b: stopped"), 1);
+    EXPECT_EQ(std::ranges::count(heard, "a: terminated stopped normal"), unwatched ? 0 : 1);
+  }
 }
 
 TEST(watch, nothing_comes_after_unwatch_of_an_end_that_came_while_it_was_suspended) {
@@ -240,6 +247,112 @@ TEST(watch, stopping_an_actor_on_another_node_works) {
   s.in(a, [b](context& me) { me.stop(b.id()); });
   s.pass(1s);
   EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+}
+
+TEST(watch, of_an_actor_on_a_node_that_is_lost_already_says_so) {
+  stage s;
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.pass(1s);
+  far.crash();
+  s.pass(5min);
+  (void)s.heard();
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+}
+
+TEST(watch, of_a_living_actor_that_cant_be_reached_says_so_once_and_can_be_renewed) {
+  stage s;
+  sim::node& near = s.world.nodes().front();
+  sim::node& far = s.world.add_node("far");
+  const auto a = s.enter("a");
+  const player_ref b = spawn_actor(far.rt(), s.role("b"));
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  (void)s.heard();
+  s.world.partition(near, far);
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+  s.world.heal();
+  s.pass(5min);
+  EXPECT_EQ(s.heard(), lines{}) << "it lives, and nobody says otherwise again";
+  s.in(a, [b](context& me) { me.watch(b); });
+  s.pass(1s);
+  stop_actor(far.rt(), b.id());
+  s.pass(1s);
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
+}
+
+TEST(watch, ends_with_who_watches_and_leaves_no_letter) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = s.enter("b");
+  s.in(a, [b](context& me) { me.watch(b); });
+  stop_actor(s.rt, a.id());
+  (void)s.heard();
+  stop_actor(s.rt, b.id());
+  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+
+/// Has no handler for the end of others.
+struct indifferent {
+  using protocol = coppice::protocol<act>;
+  static void handle(const act& m, context& me) { m.what(me); }
+};
+
+TEST(watch, without_a_handler_is_no_pact_to_die) {
+  stage s;
+  const auto a = spawn_actor(s.rt, props<indifferent>());
+  const auto b = s.enter("b");
+  a.tell(s.rt, act{[b](context& me) { me.watch(b); }});
+  (void)s.heard();
+  s.in(b, [](context&) { throw exit_with{exit_reason::error("tired")}; });
+  (void)s.heard();
+  EXPECT_TRUE(s.rt.alive(a.id()));
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+
+/// Has no time for the end of others before it is told so.
+struct busy {
+  using protocol = coppice::protocol<note>;
+  explicit busy(std::shared_ptr<lines> b) : book{std::move(b)} {}
+  void handle(const terminated& m, context& me) {
+    whom = m.who;
+    if (!open) return me.stash(m);
+    book->push_back("terminated " + std::string{to_string(m.why)});
+  }
+  void handle(const note& m, context& me) {
+    if (m.text == "fail") throw 1;
+    if (m.text == "forget") me.unwatch(whom);
+    open = true;
+    me.unstash_all();
+  }
+  bool open = false;
+  pid whom;
+  std::shared_ptr<lines> book;
+};
+
+TEST(watch, notice_may_be_stashed_and_still_be_unwatched) {
+  for (const auto& [forgets, gate] : {std::pair<bool, std::optional<mailbox>>{false, {}},
+                                      {true, {}},
+                                      {false, mailbox{.by_priority = true}},
+                                      {true, mailbox{.capacity = 2}}}) {
+    stage s;
+    const auto b = s.enter("b");
+    const auto a = spawn_actor(
+        s.rt, props<busy>(s.book).with({.on_init = {[b](context& me) { me.watch(b); }}}).with({.mailbox = gate}));
+    (void)s.heard();
+    stop_actor(s.rt, b.id());
+    EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+    a.tell(s.rt, note{"fail"});
+    EXPECT_EQ(s.heard(), lines{}) << "the new instance has stashed it again";
+    a.tell(s.rt, note{forgets ? "forget" : "now"});
+    EXPECT_EQ(s.heard(), forgets ? lines{} : (lines{"terminated stopped"}));
+    EXPECT_EQ(s.dead_letters(), 0U);
+  }
 }
 
 }  // namespace

@@ -191,6 +191,9 @@ void context::stash(M&& message) {
     e = message.release();
     if (e->type->close != nullptr) e->type->close(*e, origin_);
   } else {
+    // Not received yet: until it is, it counts as watched, and may be unwatched.
+    if constexpr (std::is_same_v<body, terminated>)
+      core_.parts().watching.try_emplace(message.who, detail::watched{.ref = {}, .over = true});
     e = detail::rebuild(origin_, std::forward<M>(message));
   }
   e->tag = detail::envelope::tag_of(id().serial(), detail::signal::message);
