@@ -135,12 +135,11 @@ void actor_core::judge_child(turn& t, child_record& c, const actor_order& o) {
   const pid who = c.who;
   try {
     const judgement j = judge(t, settings_->strategy, c, o, true);
+    if (!decides()) return parts_->deferred.push_back(o);  // the decider has let the parent fail
     announce(t, c, o.reason, j);
     apply(t, c, j, o);
   } catch (...) {  // the decider has failed, and with it this actor, as by `escalate`
-    const exit_reason why = reason_of_failure(t);
-    perpetrator_ = who;
-    fail(t, why, std::current_exception());
+    fail(t, reason_of_failure(t), std::current_exception(), who);
   }
 }
 
@@ -206,13 +205,11 @@ void actor_core::apply(turn& t, child_record& c, const judgement& j, const actor
         stop_child(t, c, o.reason, false);
       }
       return;
-    case directive::escalate:
-      perpetrator_ = c.who;
-      if (c.spec) {  // there is nothing left of it
-        perpetrator_ = {};
-        forget_child(t, c.who);
-      }
-      return fail(t, o.reason, o.thrown);
+    case directive::escalate: {
+      const pid who = c.spec ? pid{} : c.who;
+      if (c.spec) forget_child(t, c.who);  // there is nothing left of it
+      return fail(t, o.reason, o.thrown, who);
+    }
   }
 }
 
@@ -226,12 +223,8 @@ void actor_core::restart_later(turn& t, child_record& c, const judgement& j, con
         send_order(*t.k, each->who, {.what = kind::suspend});
       }
   if (j.after.count() <= 0) return restart_now(t, c, j.all, cause);
-  c.due = t.k->arm(
-      t.k->time_after(j.after), me_, signal::order,
-      make_letter<actor_order>(
-          plain<actor_order>,
-          actor_order{
-              .what = kind::restart_due, .from = c.who, .number = c.instance, .marked = j.all, .reason = cause}));
+  c.due = arm_order(*t.k, me_, j.after,
+                    {.what = kind::restart_due, .from = c.who, .number = c.instance, .marked = j.all, .reason = cause});
 }
 
 void actor_core::restart_due(turn& t, const actor_order& o) {
@@ -296,9 +289,7 @@ void actor_core::stop_child(turn& t, child_record& c, const exit_reason& reason,
   const coppice::shutdown how = c.spec->shutdown.value_or(default_shutdown(c.spec->type));
   if (how.is_brutal()) return me.kill(c.who);
   me.exit(c.who, exit_reason::shutdown());
-  if (how.time() != no_timeout)
-    c.due = t.k->arm(t.k->time_after(how.time()), me_, signal::order,
-                     make_letter<actor_order>(plain<actor_order>, actor_order{.what = kind::kill_due, .from = c.who}));
+  if (how.time() != no_timeout) c.due = arm_order(*t.k, me_, how.time(), {.what = kind::kill_due, .from = c.who});
 }
 
 /// The last that was spawned first.
@@ -318,7 +309,7 @@ void actor_core::take_exited(turn& t, envelope& e, verdict& v) {
     return child_gone(t, end.from, end.reason);
   }
   if (t.k->is_order(*t.p, x)) return begin_stop(t, take_body<exited>(e).reason, false);
-  if (!takes_mail()) {
+  if (!in_turn()) {
     v = keep(e);
     return;
   }
@@ -364,6 +355,8 @@ void actor_core::forget_child(turn& t, pid who) {
 result<pid> actor_core::start_process(turn& t, const child_spec& spec) {
   before_spawn();
   if (const auto wrong = check(spec); !wrong) return std::unexpected{wrong.error()};
+  if (spec.type == child_type::actor)
+    return coppice::fail(errc::invalid, "'" + spec.id + "' is an actor: spawn its props, and it is supervised as one");
   if (spec.start.how().how == recipe::kind::function)
     return coppice::fail(errc::invalid, "'" + spec.id + "' has a start function, which only a supervisor can run");
   const result<pid> started = spawn_process(t, spec);
@@ -420,8 +413,7 @@ void actor_core::judge_self(turn& t, const exit_reason& why, const std::exceptio
       ++own.restarts;
       actor_order due{.what = kind::restart_due, .from = me_, .number = instance_, .reason = why};
       if (j.after.count() <= 0) return send_order(*t.k, me_, std::move(due));
-      own.due = t.k->arm(t.k->time_after(j.after), me_, signal::order,
-                         make_letter<actor_order>(plain<actor_order>, std::move(due)));
+      own.due = arm_order(*t.k, me_, j.after, std::move(due));
       return;
     }
     case directive::stop:

@@ -13,7 +13,19 @@ std::string context::path() const {
   return info.empty() ? to_string(id()) : info;
 }
 
-pid context::child(std::string_view name) const { return where(path() + "/" + std::string{name}); }
+pid context::child(std::string_view name) const {
+  for (const detail::child_record* c : core_.children_in_order())
+    if (c->name == name) return c->who;
+  return {};
+}
+
+detail::envelope& context::open_mail(any_message& message) {
+  if (message.empty()) throw std::logic_error{"this message was moved away before"};
+  auto& mail =
+      const_cast<detail::envelope&>(message.content());  // NOLINT(cppcoreguidelines-pro-type-const-cast): its own
+  if (mail.type->close != nullptr) mail.type->close(mail, origin_);
+  return mail;
+}
 
 std::string context::child_name(std::string_view name) const {
   if (name.empty() || name.front() == '$' || name.find('/') != std::string_view::npos)
@@ -46,6 +58,7 @@ void context::unwatch(pid who) {
 }
 
 std::shared_ptr<detail::future_state<terminated>> context::expect_end(pid who, std::chrono::nanoseconds timeout) {
+  if (timeout.count() < 0) throw std::invalid_argument{"stop_future, poison_future: the timeout is negative"};
   auto state = std::make_shared<detail::future_state<terminated>>();
   detail::handler_self mine = me();
   core_.expect_end(mine, turn_, who, state, timeout);
@@ -67,17 +80,14 @@ future<terminated> context::poison_future(pid who, std::chrono::nanoseconds time
 bool context::forward_copy(pid to, const any_message& message) {
   const detail::envelope& mail = message.content();
   if (mail.type->copy == nullptr) return false;
-  detail::envelope* e = mail.type->copy(mail);
-  const auto give = [&] {
+  any_message copy{*turn_.k, mail.type->copy(mail)};
+  post_with(to, detail::content_of(*mail.type), message.opened(), [&]() -> detail::envelope* {
+    if (copy.empty()) return nullptr;
     detail::mail_origin again = origin_;
+    detail::envelope* e = copy.release();
     if (e->type->close != nullptr) e->type->close(*e, again);
-    turn_.k->send(to, detail::signal::message, std::exchange(e, nullptr));
-  };
-  if (core_.settings().on_send.empty())
-    give();
-  else
-    through_middleware(to, detail::content_of(*mail.type), message.opened(), give);
-  if (e != nullptr) detail::discard(*turn_.k, e);  // middleware did not let it through
+    return e;
+  });
   return true;
 }
 
@@ -92,7 +102,8 @@ std::uint64_t context::dropped() const {
 }
 
 void context::become(behaviour next) {
-  core_.parts().behaviours.clear();
+  auto& all = core_.parts().behaviours;
+  all.erase(all.begin() + static_cast<std::ptrdiff_t>(core_.parts().first_behaviours), all.end());
   become_stacked(std::move(next));
 }
 
@@ -101,9 +112,14 @@ void context::become_stacked(behaviour next) {
   core_.settle();
 }
 
+void context::become_first(behaviour first) {
+  become(std::move(first));
+  core_.parts().first_behaviours = 1;
+}
+
 void context::unbecome() {
   auto& all = core_.parts().behaviours;
-  if (!all.empty()) all.pop_back();
+  if (all.size() > core_.parts().first_behaviours) all.pop_back();
   core_.settle();
 }
 

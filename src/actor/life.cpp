@@ -9,50 +9,68 @@ void send_order(kernel& k, pid to, actor_order o) {
   k.send_order(to, make_letter<actor_order>(plain<actor_order>, std::move(o)));
 }
 
+timer_ref arm_order(kernel& k, pid me, std::chrono::nanoseconds after, actor_order o) {
+  return k.arm(k.time_after(after), me, signal::order, make_letter<actor_order>(plain<actor_order>, std::move(o)));
+}
+
 actor_core::actor_core(const actor_class& c, std::shared_ptr<const actor_settings> s, actor_birth how) noexcept
     : body{&c.rare}, class_{&c}, settings_{std::move(s)}, suspended_{how.suspended}, how_{how} {}
 
 void actor_core::settle() noexcept {
-  const bool plainly = takes_mail() && settings_->on_receive.empty() &&
-                       (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout &&
-                                    (!parts_->gate || parts_->gate_open)));
+  const bool plainly = takes_mail() && kept_.size() == 0 && settings_->on_receive.empty() &&
+                       (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout));
   type = plainly ? &class_->plain : &class_->rare;
 }
 
 verdict actor_core::offer(body& b, turn& t, envelope& e) {
   auto& me = static_cast<actor_core&>(b);
   verdict v = verdict::alive;
+  try {
+    v = me.take_signal(t, e);
+  } catch (...) {  // not in a handler: a message could not be copied, say
+    mail_origin nobody;
+    me.failed(t, nobody, reason_of_failure(t));
+  }
+  return t.ends ? verdict::ended : v;
+}
+
+verdict actor_core::take_signal(turn& t, envelope& e) {
+  verdict v = verdict::alive;
   switch (e.what()) {
-    case signal::start: me.begin(t, static_cast<start_letter&>(e)); break;
-    case signal::order: me.take_order(t, take_body<actor_order>(e)); break;
-    case signal::reply: me.take_reply(t, e); break;
-    case signal::message: v = me.take_message(t, e); break;
+    case signal::start: begin(t, static_cast<start_letter&>(e)); break;
+    case signal::order: take_order(t, take_body<actor_order>(e)); break;
+    case signal::reply: take_reply(t, e); break;
+    case signal::message: v = take_message(t, e); break;
     case signal::wake:
       if (e.type == &plain<gate_token>) {
-        me.take_token(t, take_body<gate_token>(e));
+        take_token(t);
+      } else if (e.type == &plain<replay_order>) {
+        replay(t);
       } else if (e.type == &plain<receive_check>) {
-        me.check_receive_timeout(t, take_body<receive_check>(e));
+        check_receive_timeout(t, take_body<receive_check>(e));
       } else {
         e.type->drop(*t.k, e, {});
       }
       break;
     default: e.type->drop(*t.k, e, {}); break;
   }
-  return t.ends ? verdict::ended : v;
+  return v;
+}
+
+std::shared_ptr<gate> make_gate(const actor_settings& s) {
+  const coppice::mailbox& box = s.mailbox;
+  if (box.capacity == 0 && !box.by_priority) return nullptr;
+  static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool waits) {
+    send_order(k, sender, {.what = waits ? actor_order::kind::hold : actor_order::kind::let_go, .from = receiver});
+  };
+  return std::make_shared<gate>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
 }
 
 void actor_core::begin(turn& t, const start_letter& first) {
   me_ = t.k->pid_of(*t.p);
   parent_ = first.with.parent;
   ack_ = {first.with.parent, first.with.ack};
-  const coppice::mailbox& box = settings_->mailbox;
-  if (box.capacity != 0 || box.by_priority) {
-    static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool waits) {
-      send_order(k, sender, {.what = waits ? actor_order::kind::hold : actor_order::kind::let_go, .from = receiver});
-    };
-    parts().gate = std::make_shared<gate>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
-    t.k->set_gate(*t.p, parts().gate);
-  }
+  if (first.with.gate) parts().gate = first.with.gate;
   create(t);
 }
 
@@ -90,15 +108,7 @@ void actor_core::go_on(turn& t) {
   settle();
   if (decides() && parts_ && !parts_->deferred.empty())
     for (actor_order& o : std::exchange(parts_->deferred, {})) child_failed(t, std::move(o));
-  if (!takes_mail()) return;
-  put_back(t, kept_);
-  if (parts_ && std::exchange(parts_->token_parked, false)) t.k->push_token(me_, false);
-}
-
-/// Right behind the message it is handling.
-void actor_core::put_back(turn& t, mail_chain& mail) {
-  if (const kernel_section mine{*t.p, me_.serial()}) return mail.put_back(t.p->mail);
-  while (envelope* e = mail.take()) discard(*t.k, e);  // it was abandoned, and has no mailbox any more
+  go_on_with_mail(t);
 }
 
 void actor_core::failed(turn& t, mail_origin& origin, exit_reason why) {
@@ -107,9 +117,10 @@ void actor_core::failed(turn& t, mail_origin& origin, exit_reason why) {
   fail(t, std::move(why), std::current_exception());
 }
 
-void actor_core::fail(turn& t, exit_reason why, std::exception_ptr thrown) {
+void actor_core::fail(turn& t, exit_reason why, std::exception_ptr thrown, pid perpetrator) {
   if (failed_ || phase_ != phase::running) return;  // it is being answered, or is at its end
   failed_ = true;
+  perpetrator_ = perpetrator;
   ++suspended_;
   settle();
   tell_children(t, actor_order::kind::suspend, perpetrator_);
@@ -138,6 +149,7 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
   end_instance(t);
   if (parts_) {
     parts_->behaviours.clear();
+    parts_->first_behaviours = 0;
     while (!parts_->stash.empty()) {  // older than what is kept
       kept_.add_first(parts_->stash.back());
       parts_->stash.pop_back();
@@ -207,24 +219,46 @@ void actor_core::finish_stop(turn& t) {
   t.ends = true;
 }
 
+namespace {
+/// What waits for an answer here hears that there is none; and what holds itself is let go of.
+void end_futures(kernel& k, std::unordered_map<std::uint64_t, std::shared_ptr<future_base>>& all, const loss& how) {
+  for (const auto& [number, f] : all) {
+    k.disarm(f->due);
+    f->fail(k, error_of(how));
+    for (future_base::continuation& c : std::exchange(f->continuations, {})) c.call.drop(error_of(how));
+  }
+}
+
+void end_timers(kernel& k, const actor_parts& parts) {
+  for (const auto& [id, timer] : parts.timers) k.disarm(timer.armed);
+  for (const auto& [who, c] : parts.children) k.disarm(c.due);
+  for (const auto& [who, h] : parts.holds) k.disarm(h.due);
+  k.disarm(parts.receive_timer);
+  k.disarm(parts.own.due);
+}
+}  // namespace
+
 void actor_core::destroy(body& b, kernel& k) noexcept {
   auto& me = static_cast<actor_core&>(b);
   if (std::exchange(me.made_, false)) me.class_->unmake(me);
   const loss how = loss_by(me.me_);
   const auto drop = [&](envelope* e) {
-    if (e->what() == signal::message && !e->type->is_request && !k.crashed()) k.note_dead_letter(me.me_, *e);
+    if (e->type == &plain<continuation_ready>)
+      for (auto& c : std::exchange(static_cast<letter<continuation_ready>*>(e)->body.future->continuations, {}))
+        c.call.drop(error_of(how));
+    const bool own = e->what() != signal::message || e->type == &plain<poison_pill> || e->type == &plain<terminated>;
+    if (!own && !e->type->is_request && !k.crashed()) k.note_dead_letter(me.me_, *e);
     discard(k, e, how);
   };
   if (me.parts_) {
+    end_timers(k, *me.parts_);
     for (envelope* e : std::exchange(me.parts_->stash, {})) drop(e);
-    for (const auto& [number, f] : me.parts_->futures) f->fail(k, error_of(how));
-    for (const auto& [number, f] : me.parts_->ends) f->fail(k, error_of(how));
+    end_futures(k, me.parts_->futures, how);
+    end_futures(k, me.parts_->ends, how);
   }
   while (envelope* e = me.kept_.take()) drop(e);
-  if (me.parts_ && me.parts_->gate) {
-    k.drop_gate(me.me_);
-    for (envelope* e : me.parts_->gate->close(k, me.me_)) drop(e);
-  }
+  if (me.parts_ && me.parts_->gate)
+    for (envelope* e : k.close_gate(me.me_)) drop(e);
   me.class_->free(me);
 }
 

@@ -21,16 +21,47 @@ void actor_core::keep_letter(turn& t, envelope* e) {
 
 verdict actor_core::take_message(turn& t, envelope& e) {
   verdict v = verdict::alive;
-  const bool early = parts_ && parts_->gate && !parts_->gate_open;  // it was sent before there was a gate
-  if (!(early && e.type == &plain<poison_pill>) && take_own(t, e, v)) return v;
-  if (early) {
-    const gate::outcome o = parts_->gate->put_own(*t.k, me_, e.type->relocate(e));
-    if (o.dropped != nullptr) t.k->turn_away(me_, o.dropped);
-    return verdict::alive;
-  }
-  if (!takes_mail()) return keep(e);
+  if (take_own(t, e, v)) return v;
+  if (!in_turn()) return keep(e);
   hand_over(t, e);
   return verdict::alive;
+}
+
+/// Mail that was put aside comes before what is in the mailbox; where it waits at a gate, before that.
+void actor_core::go_on_with_mail(turn& t) {
+  settle();
+  if (!takes_mail() || replays_) return;
+  if (kept_.size() != 0) {
+    if (!std::exchange(will_replay_, true))
+      t.k->send(me_, signal::wake, make_letter<replay_order>(plain<replay_order>));
+  } else if (parts_ && std::exchange(parts_->token_parked, false)) {
+    t.k->push_token(me_);
+  }
+}
+
+/// As much as a turn allows, and nothing that an order should come before. What is left stays where it is: a failure
+/// does not move all of it.
+void actor_core::replay(turn& t) {
+  will_replay_ = false;
+  struct replaying {
+    bool& flag;
+    explicit replaying(bool& f) : flag{f} { flag = true; }
+    ~replaying() { flag = false; }
+  };
+  {
+    const replaying now{replays_};
+    while (takes_mail() && kept_.size() != 0 && !t.ends && t.budget > 0 &&
+           t.p->urgent.load(std::memory_order_relaxed) == 0) {
+      --t.budget;
+      const open_envelope e{kept_.take()};
+      verdict v = verdict::alive;
+      if (e.get().what() == signal::reply)
+        take_reply(t, e.get());
+      else if (!take_own(t, e.get(), v))
+        hand_over(t, e.get());
+    }
+  }
+  if (phase_ == phase::running) go_on_with_mail(t);
 }
 
 /// What is not for its handlers, or not just so.
@@ -40,12 +71,12 @@ bool actor_core::take_own(turn& t, envelope& e, verdict& v) {
   } else if (e.type == &plain<down>) {
     take_down(t, e);
   } else if (e.type == &plain<terminated>) {
-    if (takes_mail())
+    if (in_turn())
       take_terminated(t, e);
     else
       v = keep(e);
   } else if (e.type == &plain<poison_pill>) {
-    if (takes_mail())
+    if (in_turn())
       begin_stop(t, exit_reason::normal(), true);
     else if (phase_ == phase::running || phase_ == phase::restarting)
       v = keep(e);
@@ -65,6 +96,14 @@ void actor_core::hand_over(turn& t, envelope& e) {
   e.type->deliver(*this, t, e);
 }
 
+namespace {
+/// Whoever handles the message answers for it from here on, not the request.
+void let_go_of_call(envelope& e) {
+  mail_origin nobody;
+  if (e.type->is_request) e.type->close(e, nobody);
+}
+}  // namespace
+
 void actor_core::run_letter(turn& t, envelope& e) {
   if (e.type->open == nullptr) {
     t.k->note_unhandled(me_, e);
@@ -72,8 +111,13 @@ void actor_core::run_letter(turn& t, envelope& e) {
   }
   mail_origin origin;
   void* message = e.type->open(e, origin);
-  const bool over = origin.timer != 0 && timer_is_over(t, origin);
-  if (over || !run_message(t, origin, content_of(*e.type), message, &e)) e.type->drop(*t.k, e, {});
+  if (origin.timer != 0) {
+    if (timer_is_over(t, origin)) return e.type->drop(*t.k, e, {});
+    e.type->close(e, origin);
+  }
+  if (run_message(t, origin, content_of(*e.type), message, &e)) return;
+  let_go_of_call(e);
+  e.type->drop(*t.k, e, {});
 }
 
 bool actor_core::run_message(turn& t, mail_origin& origin, const message_type& what, void* message, envelope* whole) {
@@ -83,9 +127,8 @@ bool actor_core::run_message(turn& t, mail_origin& origin, const message_type& w
   try {
     context me{*this, t, origin, what};
     through_middleware(me, what, message, [&] {
-      if (dispatch(me, what, message, whole == nullptr) || whole == nullptr) return;
-      given = give_rest(me, *whole);
-      if (given) return;
+      if (given || dispatch(me, what, message, whole == nullptr) || whole == nullptr) return;
+      if (give_rest(me, *whole, given)) return;
       t.k->note_unhandled(me_, *whole);
       if (const std::uint64_t call = std::exchange(origin.call, 0))
         origin.fail(*t.k, origin.sender, call,
@@ -103,15 +146,21 @@ bool actor_core::run_message(turn& t, mail_origin& origin, const message_type& w
 }
 
 /// To the handler for what no other takes. False: there is none.
-bool actor_core::give_rest(context& me, envelope& whole) {
+bool actor_core::give_rest(context& me, envelope& whole, bool& given) {
+  const auto take = [&] {
+    let_go_of_call(whole);
+    any_message rest{me.host(), whole.type->relocate(whole)};
+    given = true;  // whatever becomes of it
+    return rest;
+  };
   if (parts_ && !parts_->behaviours.empty()) {
     const behaviour now = parts_->behaviours.back();
     if (!now.handles_rest()) return false;
-    any_message rest{me.host(), whole.type->relocate(whole)};
+    any_message rest = take();
     return now.handle(me, plain<any_message>, &rest);
   }
   if (class_->rest == nullptr) return false;
-  class_->rest(*this, me, any_message{me.host(), whole.type->relocate(whole)});
+  class_->rest(*this, me, take());
   return true;
 }
 
@@ -181,10 +230,10 @@ void actor_core::take_down(turn& t, envelope& e) {
   envelope* news = make_letter<terminated>(plain<terminated>, notice);
   if (parts_->gate) {
     news->tag = envelope::tag_of(t.p->serial(), signal::message);
-    if (parts_->gate->put_own(*t.k, me_, news).wake) t.k->push_token(me_, false);
+    if (parts_->gate->put(*t.k, me_, news, {}).wake) t.k->push_token(me_);
     return;
   }
-  if (!takes_mail()) return keep_letter(t, news);
+  if (!in_turn()) return keep_letter(t, news);
   take_terminated(t, *news);
   release(news);
 }
@@ -204,9 +253,7 @@ void actor_core::take_terminated(turn& t, envelope& e) {
 void actor_core::expect(turn& t, std::shared_ptr<future_base> f, std::chrono::nanoseconds timeout) {
   f->number = next_number();
   if (timeout != no_timeout)
-    f->due = t.k->arm(t.k->time_after(timeout), me_, signal::order,
-                      make_letter<actor_order>(
-                          plain<actor_order>, actor_order{.what = actor_order::kind::future_due, .number = f->number}));
+    f->due = arm_order(*t.k, me_, timeout, {.what = actor_order::kind::future_due, .number = f->number});
   parts().futures.emplace(f->number, std::move(f));
 }
 
@@ -216,10 +263,8 @@ void actor_core::expect_end(self& me, turn& t, pid who, const std::shared_ptr<fu
   f->number = ref.value();
   f->target = who;
   if (timeout != no_timeout)
-    f->due = t.k->arm(t.k->time_after(timeout), me_, signal::order,
-                      make_letter<actor_order>(
-                          plain<actor_order>,
-                          actor_order{.what = actor_order::kind::future_due, .number = f->number, .marked = true}));
+    f->due =
+        arm_order(*t.k, me_, timeout, {.what = actor_order::kind::future_due, .number = f->number, .marked = true});
   parts().ends.emplace(ref.value(), f);
 }
 
@@ -251,6 +296,7 @@ void actor_core::take_reply(turn& t, envelope& e) {
   void* answer = e.type->open != nullptr ? e.type->open(e, origin) : nullptr;
   const auto found = origin.call != 0 && parts_ ? parts_->futures.find(origin.call) : decltype(parts_->futures.end()){};
   if (origin.call == 0 || !parts_ || found == parts_->futures.end()) return e.type->drop(*t.k, e, {});
+  if (found->second->reply != e.type) return e.type->drop(*t.k, e, {});
   const auto f = std::move(found->second);
   parts_->futures.erase(found);
   t.k->disarm(f->due);
@@ -339,23 +385,18 @@ void actor_core::check_receive_timeout(turn& t, receive_check check) {
 
 // ---- mailboxes with a limit: its own, and those of others
 
-void actor_core::take_token(turn& t, const gate_token& token) {
-  if (token.opens) {
-    parts().gate_open = true;
-    for (envelope* e : parts().gate->open(*t.k, me_)) t.k->turn_away(me_, e);
-    settle();
-  } else if (!takes_mail()) {
+void actor_core::take_token(turn& t) {
+  if (!in_turn()) {
     parts().token_parked = true;
     return;
-  } else {
-    envelope* e = parts().gate->take(*t.k, me_);
-    if (e == nullptr) return;
-    t.message = e->type;
-    verdict v = verdict::alive;
-    if (!take_own(t, *e, v)) hand_over(t, *e);
-    if (v != verdict::kept) release(e);
   }
-  if (phase_ != phase::ended) t.k->push_token(me_, false);
+  if (envelope* mail = parts().gate->take(*t.k, me_)) {
+    const open_envelope e{mail};
+    t.message = mail->type;
+    verdict v = verdict::alive;
+    if (!take_own(t, *mail, v)) hand_over(t, *mail);
+    if (phase_ != phase::ended) t.k->push_token(me_);
+  }
 }
 
 void actor_core::on_hold(turn& t, const actor_order& o) {
@@ -366,17 +407,18 @@ void actor_core::on_hold(turn& t, const actor_order& o) {
   mine.number = next_number();
   const auto theirs = t.k->gate_of(o.from);
   if (!theirs) return;  // its end lets go of us
-  (void)t.k->arm(
-      t.k->time_after(theirs->waits_at_most), me_, signal::order,
-      make_letter<actor_order>(
-          plain<actor_order>, actor_order{.what = actor_order::kind::hold_due, .from = o.from, .number = mine.number}));
+  mine.due = arm_order(*t.k, me_, theirs->waits_at_most,
+                       {.what = actor_order::kind::hold_due, .from = o.from, .number = mine.number});
 }
 
 void actor_core::on_let_go(turn& t, const actor_order& o) {
   const auto found = parts().holds.find(o.from);
   if (found == parts().holds.end()) return;
   --holds_;
-  if (--found->second.messages == 0) parts().holds.erase(found);
+  if (--found->second.messages == 0) {
+    t.k->disarm(found->second.due);
+    parts().holds.erase(found);
+  }
   if (holds_ == 0 && phase_ == phase::running) go_on(t);
 }
 
@@ -394,14 +436,13 @@ void actor_core::on_hold_due(turn& t, const actor_order& o) {
 
 void actor_core::unstash(turn& t, std::size_t how_many) {
   if (!parts_) return;
-  mail_chain next;
+  std::vector<envelope*> next;
   for (; how_many > 0 && !parts_->stash.empty(); --how_many) {
-    next.add(parts_->stash.front());
+    next.push_back(parts_->stash.front());
     parts_->stash.pop_front();
   }
-  if (takes_mail()) return put_back(t, next);
-  while (envelope* e = kept_.take()) next.add(e);  // what waits is younger
-  kept_ = next;
+  for (auto e = next.rbegin(); e != next.rend(); ++e) kept_.add_first(*e);
+  go_on_with_mail(t);
 }
 
 }  // namespace coppice::detail

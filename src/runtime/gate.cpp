@@ -5,19 +5,30 @@
 
 namespace coppice::detail {
 
+std::size_t gate::level_of(const envelope& e) const noexcept {
+  int level = usual_level;
+  if (by_priority_ && e.type->priority != nullptr) {
+    try {
+      level = e.type->priority(e);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): it is the message's own fault, and no reason to fail its sender
+    }
+  }
+  return static_cast<std::size_t>(std::clamp(level, 0, levels - 1));
+}
+
 void gate::add(envelope* e) {
-  const int level = by_priority_ && e->type->priority != nullptr ? e->type->priority(*e) : usual_level;
-  mail_[static_cast<std::size_t>(std::clamp(level, 0, levels - 1))].push_back(e);
+  mail_.at(level_of(*e)).push_back(e);
   ++size_;
 }
 
-/// Of the lowest level: what would wait longest goes first. Null: nothing may go.
-envelope* gate::remove_oldest() {
-  for (auto& level : mail_) {
-    const auto oldest = std::ranges::find_if(level, [](const envelope* e) { return !e->type->never_dropped; });
-    if (oldest == level.end()) continue;
+/// Of the lowest level, up to `highest`: what would wait longest goes first. Null: nothing may go.
+envelope* gate::remove_oldest(std::size_t highest) {
+  for (std::size_t level = 0; level <= highest; ++level) {
+    auto& mail = mail_.at(level);
+    const auto oldest = std::ranges::find_if(mail, [](const envelope* e) { return !e->type->never_dropped; });
+    if (oldest == mail.end()) continue;
     envelope* e = *oldest;
-    level.erase(oldest);
+    mail.erase(oldest);
     --size_;
     return e;
   }
@@ -26,32 +37,12 @@ envelope* gate::remove_oldest() {
 
 gate::outcome gate::put(kernel& k, pid to, envelope* e, pid sender) {
   const std::scoped_lock lock{mutex_};
-  if (closed_) return {.dropped = e};
-  if (open_) return admit(k, to, e, sender);
-  early_.push_back({sender, e});
-  return {};
-}
-
-gate::outcome gate::put_own(kernel& k, pid owner, envelope* e) {
-  const std::scoped_lock lock{mutex_};
-  return admit(k, owner, e, {});
-}
-
-std::vector<envelope*> gate::open(kernel& k, pid owner) {
-  const std::scoped_lock lock{mutex_};
-  open_ = true;
-  std::vector<envelope*> back;
-  for (const waiting& w : std::exchange(early_, {}))
-    if (envelope* dropped = admit(k, owner, w.mail, w.sender).dropped) back.push_back(dropped);
-  return back;
-}
-
-gate::outcome gate::admit(kernel& k, pid to, envelope* e, pid sender) {
-  envelope* dropped = nullptr;
+  if (closed_) return {.closed = true};
   if (e->type->never_dropped && !waiting_.empty()) {  // behind those that wait for room
     waiting_.push_back({{}, e});
     return {};
   }
+  envelope* dropped = nullptr;
   if (capacity_ != no_limit && size_ >= capacity_ && !e->type->never_dropped) {
     if (when_full_ == when_full::sender_waits && sender) {
       waiting_.push_back({sender, e});
@@ -60,7 +51,8 @@ gate::outcome gate::admit(kernel& k, pid to, envelope* e, pid sender) {
     }
     ++dropped_;
     if (when_full_ != when_full::drop_oldest) return {.dropped = e};
-    dropped = remove_oldest();
+    dropped = remove_oldest(level_of(*e));
+    if (dropped == nullptr) return {.dropped = e};
   }
   add(e);
   return {.dropped = dropped, .wake = !std::exchange(told_, true)};
@@ -99,7 +91,6 @@ std::vector<envelope*> gate::close(kernel& k, pid owner) {
     if (w.sender) tell_(k, w.sender, owner, false);
   }
   waiting_.clear();
-  for (const waiting& w : std::exchange(early_, {})) left.push_back(w.mail);
   return left;
 }
 
@@ -117,7 +108,7 @@ std::vector<envelope*> gate::withdraw(pid sender) {
 
 std::size_t gate::size() {
   const std::scoped_lock lock{mutex_};
-  return size_ + waiting_.size() + early_.size();
+  return size_ + waiting_.size();
 }
 
 std::uint64_t gate::dropped() {
@@ -127,54 +118,58 @@ std::uint64_t gate::dropped() {
 
 // ---- the kernel's part
 
-void kernel::set_gate(slot& me, std::shared_ptr<gate> g) {
-  const pid who = pid_of(me);
-  {
-    const std::scoped_lock lock{gates_mutex_};
-    gates_[who] = std::move(g);
-  }
-  me.set(slot::gated, true);
-  push_token(who, true);
-}
-
-void kernel::drop_gate(pid who) {
-  const std::scoped_lock lock{gates_mutex_};
-  gates_.erase(who);
-}
-
-void kernel::push_token(pid who, bool opens) {
-  send(who, signal::wake, make_letter<gate_token>(plain<gate_token>, opens));
+void kernel::set_gate(pid who, std::shared_ptr<gate> g) {
+  gate_shard& near = gates_near(who);
+  const std::scoped_lock lock{near.mutex};
+  near.gates[who] = std::move(g);
+  table_[who.index()].set(slot::gated, true);
 }
 
 std::shared_ptr<gate> kernel::gate_of(pid who) {
-  const std::scoped_lock lock{gates_mutex_};
-  const auto found = gates_.find(who);
-  return found != gates_.end() ? found->second : nullptr;
+  gate_shard& near = gates_near(who);
+  const std::scoped_lock lock{near.mutex};
+  const auto found = near.gates.find(who);
+  return found != near.gates.end() ? found->second : nullptr;
 }
 
+std::vector<envelope*> kernel::close_gate(pid who) {
+  const std::shared_ptr<gate> g = gate_of(who);
+  if (g == nullptr) return {};
+  gate_shard& near = gates_near(who);
+  {
+    const std::scoped_lock lock{near.mutex};
+    near.gates.erase(who);
+  }
+  return g->close(*this, who);
+}
+
+void kernel::push_token(pid who) { send(who, signal::wake, make_letter<gate_token>(plain<gate_token>)); }
+
 bool kernel::put_into_gate(pid to, envelope* e) {
+  if (e->type->passes_gates) return false;
   const std::shared_ptr<gate> g = gate_of(to);
   if (g == nullptr) return false;
+  // Only actors can wait, not for themselves, and not for what they did not send themselves.
   const turn* t = turn_here();
-  // Only actors can wait, and not for themselves.
-  const bool can_wait = t != nullptr && t->k == this && t->p->is(slot::takes_orders) && pid_of(*t->p) != to;
+  const bool can_wait =
+      t != nullptr && t->k == this && !t->publishes && t->p->is(slot::takes_orders) && pid_of(*t->p) != to;
   const gate::outcome o = g->put(*this, to, e, can_wait ? pid_of(*t->p) : pid{});
-  if (o.wake) push_token(to, false);
+  if (o.closed) {
+    bounce(to, *e, exit_reason::noproc());
+    release(e);
+    return true;
+  }
+  if (o.wake) push_token(to);
   if (o.dropped != nullptr) turn_away(to, o.dropped);
   return true;
 }
 
 void kernel::turn_away(pid to, envelope* e) {
-  if (e->type->is_request) {
-    mail_origin origin;
-    e->type->open(*e, origin);
-    if (origin.sender)
-      origin.fail(*this, origin.sender, origin.call,
-                  error{errc::capacity, "the mailbox of " + to_string(to) + " is full"});
-  } else {
+  if (e->type->is_request)
+    e->type->fail(*this, *e, error{errc::capacity, "the mailbox of " + to_string(to) + " is full"});
+  else
     note_dead_letter(to, *e);
-  }
-  discard(*this, e);
+  discard(*this, e, {loss::kind::vanished});  // whoever waits for an answer has it
 }
 
 }  // namespace coppice::detail

@@ -390,6 +390,7 @@ result<pid> kernel::start(start_letter* first) {
     return coppice::fail(errc::invalid, "the process table is full; see runtime_options::processes");
   }
   const pid me = pid::from_parts(node_, index, table_[index].serial());
+  if (first->with.gate) set_gate(me, first->with.gate);  // before anybody can know it
   if (!first->with.has_name()) {
     push_start(table_[index], first);
     return me;
@@ -397,6 +398,8 @@ result<pid> kernel::start(start_letter* first) {
   const std::string name = first->with.called->name;  // the letter is gone once it is pushed
   if (auto registered = register_name(name, me, first); !registered) {
     discard(*this, first);
+    (void)close_gate(me);
+    table_[index].set(slot::gated, false);
     give_slots(&index, 1);
     return std::unexpected{registered.error()};
   }
@@ -415,6 +418,7 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
   p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
   p.parent_serial.store(with.parent.serial(), std::memory_order_relaxed);
   if (with.linked) tag |= slot::parent_linked | slot::born_linked;
+  if (with.gate) tag |= slot::gated;
   p.handled.store(0, std::memory_order_relaxed);
   p.length.store(0, std::memory_order_relaxed);
   p.born_ds.store(static_cast<std::uint32_t>((env_->clock().coarse_now() - started_) / std::chrono::milliseconds{100}),
@@ -534,7 +538,12 @@ bool kernel::abandon(pid who) {
     const std::scoped_lock lock{stranded_mutex_};
     stranded_[&p] = std::exchange(p.process, nullptr);
   }
+  const std::vector<envelope*> at_gate = close_gate(who);
   finish(p, exit_reason::abandoned(), nullptr, stuck_in->next.load(std::memory_order_acquire));
+  for (envelope* e : at_gate) {
+    note_unhandled(who, *e);
+    discard(*this, e, {loss::kind::ended, &given_up});
+  }
   release_claim(p, *stuck_in);
   scheduler_->done_with_stuck(p);
   return true;

@@ -144,8 +144,9 @@ void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
 
 void kernel::note_dead_letter(pid to, const envelope& e) {
   dead_letters_.fetch_add(1, std::memory_order_relaxed);
-  log_throttled(flood::dead_letters, log_level::info, "dead letter",
-                {{"to", to_string(to)}, {"message", std::string{e.type->name}}});
+  if (logs(log_level::info))
+    log_throttled(flood::dead_letters, log_level::info, "dead letter",
+                  {{"to", to_string(to)}, {"message", std::string{e.type->name}}});
   // A letter about a dead letter is not worth one of its own.
   if (e.type != &plain<dead_letter>) events_->publish(dead_letter{to, e.type->name});
 }

@@ -17,10 +17,12 @@ struct act {
   std::function<void(context&)> what;
 };
 struct note {
+  static constexpr bool can_be_broadcast = true;
   std::string text;
   [[nodiscard]] std::string_view routing_key() const { return text; }
 };
 struct question {
+  static constexpr bool can_be_broadcast = true;
   using reply = std::string;
   std::string text;
 };

@@ -92,9 +92,13 @@ template <class M, class A>
 
 template <class Make>
 void context::post_with(pid to, const detail::message_type& type, const void* content, Make&& make) {
+  const auto send_it = [&] {
+    if (detail::envelope* e = make()) turn_.k->send(to, detail::signal::message, e);
+  };
   if (core_.settings().on_send.empty()) [[likely]]
-    return turn_.k->send(to, detail::signal::message, make());
-  through_middleware(to, type, content, [&] { turn_.k->send(to, detail::signal::message, make()); });
+    send_it();
+  else
+    through_middleware(to, type, content, send_it);
 }
 
 template <class To, class M>
@@ -128,6 +132,7 @@ future<reply_of<M>> context::request_future(const To& to, M message, std::chrono
   using R = reply_of<M>;
   if (timeout.count() < 0) throw std::invalid_argument{"request_future: the timeout is negative"};
   auto state = std::make_shared<detail::future_state<R>>();
+  state->reply = &detail::plain<detail::reply_body<R>>;
   state->target = pid_of(to);
   core_.expect(turn_, state, timeout);
   if (state->target.node() != turn_.k->node()) {
@@ -146,6 +151,7 @@ future<reply_of<M>> context::request_future(const To& to, M message, std::chrono
 template <class V>
 void context::respond(V&& value) {
   using R = std::decay_t<V>;
+  static_assert(!std::is_same_v<R, const char*>, "respond with a std::string: the reply has that type, not this");
   if (origin_.call != 0 && origin_.reply != &detail::plain<detail::reply_body<R>>) {
     const std::uint64_t call = std::exchange(origin_.call, 0);
     origin_.fail(*turn_.k, origin_.sender, call,
@@ -153,12 +159,12 @@ void context::respond(V&& value) {
                                            std::string{type_name<R>()}});
     return;
   }
-  const bool called = origin_.call != 0;
   const auto give = [&] {
-    if (called)
+    if (origin_.call != 0)
       answer_if_asked<R>(result<R>{std::forward<V>(value)});
-    else
-      turn_.k->send(sender(), detail::signal::message, detail::make_mail<R>(detail::plain<R>, std::forward<V>(value)));
+    else  // to nobody, when a call was answered before, or is another's to answer: a dead letter
+      turn_.k->send(origin_.called ? pid{} : sender(), detail::signal::message,
+                    detail::make_mail<R>(detail::plain<R>, std::forward<V>(value)));
   };
   if (core_.settings().on_send.empty())
     give();
@@ -171,11 +177,8 @@ void context::forward(const To& to, M&& message) {
   using body = std::decay_t<M>;
   if constexpr (std::is_same_v<body, any_message>) {
     static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
-    const void* content = message.opened();
-    detail::envelope* e = message.release();
-    if (e->type->close != nullptr) e->type->close(*e, origin_);
-    post_with(pid_of(to), detail::content_of(*e->type), content, [&] { return std::exchange(e, nullptr); });
-    if (e != nullptr) detail::discard(*turn_.k, e);  // middleware did not let it through
+    const detail::message_type& type = detail::content_of(*open_mail(message).type);
+    post_with(pid_of(to), type, message.opened(), [&] { return message.release(); });
   } else {
     post_with(pid_of(to), detail::plain<body>, &message,
               [&] { return detail::rebuild(origin_, std::forward<M>(message)); });
@@ -188,8 +191,8 @@ void context::stash(M&& message) {
   detail::envelope* e = nullptr;
   if constexpr (std::is_same_v<body, any_message>) {
     static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
-    e = message.release();
-    if (e->type->close != nullptr) e->type->close(*e, origin_);
+    e = &open_mail(message);
+    (void)message.release();
   } else {
     // Not received yet: until it is, it counts as watched, and may be unwatched.
     if constexpr (std::is_same_v<body, terminated>)
@@ -202,6 +205,7 @@ void context::stash(M&& message) {
 
 template <class M>
 actor_timer context::after(std::chrono::nanoseconds delay, M message) {
+  if (delay.count() < 0) throw std::invalid_argument{"context::after: the delay is negative"};
   const std::uint64_t number = core_.next_number();
   add_timer(number, delay, {},
             detail::make_letter<detail::timed<M>>(detail::plain<detail::timed<M>>, number, std::move(message)));
@@ -254,6 +258,7 @@ template <class F>
 future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds timeout) {
   using R = std::invoke_result_t<F&>;
   auto state = std::make_shared<detail::future_state<R>>();
+  state->reply = &detail::plain<detail::reply_body<R>>;
   state->target = id();
   core_.expect(turn_, state, timeout);
   turn_.k->submit_blocking([f = std::move(f), runs_in = turn_.k->weak_from_this(), who = id(),

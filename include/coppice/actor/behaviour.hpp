@@ -21,11 +21,13 @@ template <class F>
 struct handler_of;
 template <class C, class R, class M>
 struct handler_of<R (C::*)(M, context&) const> {
+  using gives = R;
   using message = std::decay_t<M>;
   static constexpr bool with_context = true;
 };
 template <class C, class R, class M>
 struct handler_of<R (C::*)(M) const> {
+  using gives = R;
   using message = std::decay_t<M>;
   static constexpr bool with_context = false;
 };
@@ -63,6 +65,7 @@ class behaviour {
   template <class F>
   void add(F f) {
     using traits = detail::handler_of<decltype(&F::operator())>;
+    static_assert(std::is_void_v<typename traits::gives>, "a handler of a behaviour answers with context::respond");
     using M = typename traits::message;
     handlers_->push_back({&detail::plain<M>, [f = std::move(f)](context& me, void* m) mutable {
                             auto& message = *static_cast<M*>(m);

@@ -107,7 +107,7 @@ class context {
   void poison(const To& who) {
     post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});
   }
-  /// The same, with the `terminated` as a future.
+  /// The same, with the `terminated` as a future. Throw `std::invalid_argument` for a negative time.
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   [[nodiscard]] future<terminated> poison_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   template <class A>
@@ -162,7 +162,8 @@ class context {
 
   // -- time. Timers belong to the instance: they end with it.
 
-  /// Sends `message` to itself. A message that is on its way when the timer is cancelled is not received.
+  /// Sends `message` to itself. A message that is on its way when the timer is cancelled is not received. Both throw
+  /// `std::invalid_argument` for a negative delay, or a period that is not positive.
   template <class M>
   actor_timer after(std::chrono::nanoseconds delay, M message);
   template <class M>
@@ -211,8 +212,8 @@ class context {
       detail::answer<R>(*turn_.k, origin_.sender, call, std::move(value));
   }
   [[nodiscard]] detail::kernel& host() const noexcept { return *turn_.k; }
-  [[nodiscard]] detail::mail_origin& origin() noexcept { return origin_; }
-  [[nodiscard]] detail::actor_core& core() noexcept { return core_; }
+  /// Of an actor without a class: what it begins with, and comes back to.
+  void become_first(behaviour first);
 
  private:
   /// Made when it is needed: most handlers do without.
@@ -233,6 +234,9 @@ class context {
                           const std::function<void()>& inner);
   template <class A>
   [[nodiscard]] result<pid> start(const props<A>& how, std::string name);
+  /// With the call that waits for its answer, if there still is one. Throws `std::logic_error` for a message moved
+  /// away.
+  [[nodiscard]] detail::envelope& open_mail(any_message& message);
   [[nodiscard]] std::string child_name(std::string_view name) const;
   void add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry, detail::envelope* first);
   [[nodiscard]] std::shared_ptr<detail::future_state<terminated>> expect_end(pid who, std::chrono::nanoseconds timeout);

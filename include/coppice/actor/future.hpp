@@ -26,6 +26,7 @@ struct future_base {
   virtual void fail(kernel& k, error why) = 0;
 
   std::uint64_t number = 0;
+  const message_type* reply = nullptr;  // in which the answer comes
   pid target{};
   bool remote = false;
   bool done = false;

@@ -52,13 +52,14 @@ class props {
     };
     settings_ = std::move(made);
   }
-  /// From a function that gives an `A`, called for every instance, in its actor.
+  /// From a function that gives an `A`, called for every instance, in its actor: on any thread, and on several at once
+  /// when more than one actor is made by it.
   template <class F>
-    requires(std::is_invocable_r_v<A, F&> || std::is_invocable_r_v<A, F&, context&>)
+    requires(std::is_invocable_r_v<A, const F&> || std::is_invocable_r_v<A, const F&, context&>)
   [[nodiscard]] static props from(F producer) {
     auto made = std::make_shared<detail::actor_settings>();
-    made->make = [producer](void* where, [[maybe_unused]] context& me) mutable {
-      if constexpr (std::is_invocable_r_v<A, F&>)
+    made->make = [producer](void* where, [[maybe_unused]] context& me) {
+      if constexpr (std::is_invocable_r_v<A, const F&>)
         ::new (where) A(producer());
       else
         ::new (where) A(producer(me));
@@ -85,18 +86,9 @@ class behaving {
  public:
   using protocol = coppice::protocol<>;
   /// `initial` gives the first behaviour of every instance.
-  explicit behaving(context& me, std::function<behaviour()> initial) : initial_{std::move(initial)} {
-    me.become(initial_());
-  }
-  /// After the last `unbecome`: as at first.
-  void handle(any_message m, context& me) {
-    me.become(initial_());
-    me.stash(std::move(m));
-    me.unstash();
-  }
-
- private:
-  std::function<behaviour()> initial_;
+  explicit behaving(context& me, const std::function<behaviour()>& initial) { me.become_first(initial()); }
+  /// What is sent through an `actor_ref<behaving>` is for its behaviour.
+  void handle(any_message) const {}
 };
 
 }  // namespace coppice

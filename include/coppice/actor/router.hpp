@@ -15,7 +15,8 @@ namespace coppice {
 enum class routing : std::uint8_t {
   round_robin,
   random,
-  /// A copy to each; of a call, the first answer counts. What can't be copied is a dead letter.
+  /// A copy to each; of a call, the first answer counts. For messages that are trivially copyable, or say that they can
+  /// be copied: `static constexpr bool can_be_broadcast = true;`. Others are dead letters.
   broadcast,
   /// By the message's `routing_key()`, a function of its own that gives a text or a number: the same key goes to the
   /// same routee, and when one comes or goes, only keys of that one move. What has no key is a dead letter.

@@ -36,6 +36,7 @@ struct child_failure {
   std::exception_ptr what;   ///< null: it was none
   std::size_t restarts = 0;  ///< that it had before, within the time of the limit if there is one
 };
+/// Runs in the parent. One strategy may be that of many parents: then it runs on several threads at once.
 using decider = std::function<directive(const child_failure&)>;
 
 /// As often as it takes.

@@ -83,8 +83,9 @@ void fail_request(kernel& k, envelope& e, error why) {
 template <class M>
 void* open_request_body(envelope& e, mail_origin& origin) {
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
-  origin.sender = std::exchange(body.caller, {});
-  origin.call = body.call;
+  origin.sender = body.caller;
+  origin.call = body.caller ? body.call : 0;
+  origin.called = true;
   origin.reply = &plain<reply_body<reply_of<M>>>;
   origin.fail = &answer_error<reply_of<M>>;
   return std::addressof(body.message);
@@ -92,7 +93,7 @@ void* open_request_body(envelope& e, mail_origin& origin) {
 template <class M>
 void close_request_body(envelope& e, mail_origin& origin) {
   auto& body = static_cast<letter<request_body<M>>&>(e).body;
-  if (std::exchange(origin.call, 0) != 0) body.caller = origin.sender;
+  body.caller = std::exchange(origin.call, 0) != 0 ? origin.sender : pid{};
 }
 template <class M>
 const M& in_request(const request_body<M>& r) {
@@ -232,7 +233,7 @@ namespace detail {
 
 template <class M>
 struct received<request<M>> {
-  [[nodiscard]] static bool matches(const envelope& e) noexcept { return e.type == &plain_request<M>; }
+  [[nodiscard]] static bool matches(const envelope& e) noexcept { return is_a(e, plain_request<M>); }
   [[nodiscard]] static request<M> take(coroutine& me, envelope& e) {
     const auto& body = static_cast<letter<request_body<M>>&>(e).body;
     const open_call waiting{body.caller, body.call, &answer_error<reply_of<M>>};

@@ -35,9 +35,9 @@ class any_message {
     if (type.open == nullptr) return nullptr;
     detail::mail_origin origin;
     void* message = type.open(*envelope_, origin);
-    if (type.close != nullptr) type.close(*envelope_, origin);  // the call stays where it is
     return message;
   }
+  [[nodiscard]] bool empty() const noexcept { return envelope_ == nullptr; }
   [[nodiscard]] detail::envelope* release() noexcept { return std::exchange(envelope_, nullptr); }
 
  private:
@@ -50,7 +50,7 @@ namespace detail {
 /// How `T` in a receive recognises its envelope and comes out of it.
 template <class T>
 struct received {
-  [[nodiscard]] static bool matches(const envelope& e) noexcept { return e.type == &plain<T>; }
+  [[nodiscard]] static bool matches(const envelope& e) noexcept { return is_a(e, plain<T>); }
   [[nodiscard]] static T take(coroutine&, envelope& e) { return take_body<T>(e); }
 };
 template <>

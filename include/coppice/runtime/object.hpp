@@ -282,10 +282,10 @@ inline constexpr message_type handled_request = handled_request_type<T, M>();
 template <class T, class M>
 bool try_untyped(body& b, turn& t, envelope& e) {
   if constexpr (calls_to<T, M> || defers_to<T, M>) {
-    if (e.type == &plain_request<M>) return deliver_call<T, M>(b, t, e), true;
+    if (is_a(e, plain_request<M>)) return deliver_call<T, M>(b, t, e), true;
   }
   if constexpr (casts_to<T, M>) {
-    if (e.type == &plain<M>) return deliver_cast<T, M>(b, t, e), true;
+    if (is_a(e, plain<M>)) return deliver_cast<T, M>(b, t, e), true;
   }
   return false;
 }

@@ -33,6 +33,7 @@ struct child_info {
 /// Asked of whoever has children and shows them: supervisors and actors.
 namespace calls {
 struct which_children {
+  static constexpr bool passes_gates = true;
   using reply = std::vector<child_info>;
 };
 }  // namespace calls

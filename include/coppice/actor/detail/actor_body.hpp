@@ -160,7 +160,6 @@ inline constexpr body_type any_actor_type{
 template <class A>
 inline constexpr actor_class class_of{.plain = any_actor_type,
                                       .rare = any_actor_type,
-                                      .size = sizeof(actor_body<A>),
                                       .make = &make_instance<A>,
                                       .unmake = &unmake_instance<A>,
                                       .free = &free_actor<A>,
@@ -174,7 +173,8 @@ actor_body<A>::actor_body(std::shared_ptr<const actor_settings> s, actor_birth h
 
 /// The type `general` for actors of class `A`, if that has a handler for the message.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
-consteval message_type with_handler(message_type type) {
+consteval message_type with_handler(message_type type, const message_type& untyped) {
+  type.untyped = &untyped;
   if constexpr (handles_message<A, M>) {
     type.deliver = &deliver_to_actor<A, M, Payload, open>;
     type.for_body = &class_of<A>.plain;
@@ -183,11 +183,12 @@ consteval message_type with_handler(message_type type) {
   return type;
 }
 template <class A, class M>
-inline constexpr message_type mail_to = with_handler<A, M, M, &open_body<M>>(plain<M>);
+inline constexpr message_type mail_to = with_handler<A, M, M, &open_body<M>>(plain<M>, plain<M>);
 template <class A, class M>
-inline constexpr message_type sent_to = with_handler<A, M, sent<M>, &open_sent<M>>(plain<sent<M>>);
+inline constexpr message_type sent_to = with_handler<A, M, sent<M>, &open_sent<M>>(plain<sent<M>>, plain<sent<M>>);
 template <class A, class M>
-inline constexpr message_type request_to = with_handler<A, M, request_body<M>, &open_request_body<M>>(plain_request<M>);
+inline constexpr message_type request_to =
+    with_handler<A, M, request_body<M>, &open_request_body<M>>(plain_request<M>, plain_request<M>);
 
 /// The first letter of an actor.
 template <class A>
@@ -217,6 +218,7 @@ struct actor_start : start_letter {
 template <class A>
 [[nodiscard]] result<pid> spawn_actor(kernel& k, birth&& with, std::shared_ptr<const actor_settings> s,
                                       actor_birth how) {
+  with.gate = make_gate(*s);
   static_assert(alignof(A) <= alignof(std::max_align_t), "over-aligned actors are not supported");
   k.before_spawn();
   using letter_t = actor_start<A>;

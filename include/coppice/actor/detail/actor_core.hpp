@@ -59,7 +59,6 @@ struct actor_settings {
 struct actor_class {
   body_type plain;
   body_type rare;
-  std::size_t size;  // of the body
   void (*make)(actor_core&, context&);
   void (*unmake)(actor_core&) noexcept;
   void (*free)(actor_core&) noexcept;
@@ -104,6 +103,8 @@ struct continuation_ready {
 struct receive_check {
   std::uint64_t number;
 };
+/// There is mail that was put aside, and now is the time for it.
+struct replay_order {};
 consteval message_type poison_type() {
   message_type type = plain_type<poison_pill>();
   type.never_dropped = true;
@@ -146,6 +147,7 @@ struct child_record {
 struct hold {
   unsigned messages = 0;
   std::uint64_t number = 0;
+  timer_ref due{};
 };
 struct watched {
   monitor_ref ref;
@@ -162,6 +164,7 @@ struct actor_parts {
   std::uint64_t places = 0;
   std::unordered_map<pid, watched> watching;
   std::vector<behaviour> behaviours;
+  std::size_t first_behaviours = 0;  // that `unbecome` leaves: those of an actor without a class
   std::deque<envelope*> stash;
   std::unordered_map<std::uint64_t, timer_entry> timers;
   std::unordered_map<std::uint64_t, std::shared_ptr<future_base>> futures;
@@ -174,7 +177,6 @@ struct actor_parts {
   time_point last_received{};
   std::uint64_t receive_checks = 0;
   timer_ref receive_timer{};
-  bool gate_open = false;
   bool token_parked = false;
 };
 
@@ -199,10 +201,6 @@ class mail_chain {
     if (first_ == nullptr) last_ = nullptr;
     --size_;
     return e;
-  }
-  void put_back(mailbox& into) noexcept {
-    if (first_ != nullptr) into.put_back(std::exchange(first_, nullptr), std::exchange(last_, nullptr));
-    size_ = 0;
   }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
@@ -249,7 +247,8 @@ class actor_core : public body {
   void add_child(turn& t, pid who, std::string name, std::shared_ptr<const child_spec> spec);
   [[nodiscard]] result<pid> start_process(turn& t, const child_spec& spec);
   void stop(turn& t, pid who, exit_reason reason);
-  void fail(turn& t, exit_reason why, std::exception_ptr thrown);
+  /// `perpetrator`: the child whose failure it is.
+  void fail(turn& t, exit_reason why, std::exception_ptr thrown, pid perpetrator = {});
   void watch(self& me, pid who);
   void unwatch(self& me, pid who);
   [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
@@ -266,6 +265,8 @@ class actor_core : public body {
   enum class phase : std::uint8_t { starting, running, restarting, stopping, ended };
 
   [[nodiscard]] bool takes_mail() const noexcept { return phase_ == phase::running && suspended_ == 0 && holds_ == 0; }
+  /// Whether what comes now is next: not while older mail waits.
+  [[nodiscard]] bool in_turn() const noexcept { return takes_mail() && (replays_ || kept_.size() == 0); }
   [[nodiscard]] bool decides() const noexcept { return phase_ == phase::running && suspended_ == 0; }
 
   // its life: life.cpp
@@ -277,7 +278,8 @@ class actor_core : public body {
   void finish_stop(turn& t);
   void go_on(turn& t);
   void end_instance(turn& t);
-  void put_back(turn& t, mail_chain& mail);
+  void go_on_with_mail(turn& t);
+  void replay(turn& t);
   template <class E>
   void hear(turn& t, E event);
   template <class E>
@@ -285,6 +287,7 @@ class actor_core : public body {
   void log_failure(turn& t, std::string_view where);
 
   // its mail: mail.cpp
+  [[nodiscard]] verdict take_signal(turn& t, envelope& e);
   [[nodiscard]] verdict take_message(turn& t, envelope& e);
   [[nodiscard]] bool take_own(turn& t, envelope& e, verdict& v);
   [[nodiscard]] verdict keep(envelope& e);
@@ -293,14 +296,14 @@ class actor_core : public body {
   void run_letter(turn& t, envelope& e);
   /// True: `whole` was given away.
   bool run_message(turn& t, mail_origin& origin, const message_type& type, void* message, envelope* whole);
-  [[nodiscard]] bool give_rest(context& me, envelope& whole);
+  [[nodiscard]] bool give_rest(context& me, envelope& whole, bool& given);
   template <class F>
   void through_middleware(context& me, const message_type& type, void* message, const F& inner);
   void run_middleware(context& me, const message_type& type, void* message, const std::function<void()>& inner);
   [[nodiscard]] bool dispatch(context& me, const message_type& type, void* message, bool of_life);
   void take_down(turn& t, envelope& e);
   void take_reply(turn& t, envelope& e);
-  void take_token(turn& t, const gate_token& token);
+  void take_token(turn& t);
   void take_terminated(turn& t, envelope& e);
   void check_receive_timeout(turn& t, receive_check check);
   void arm_receive_check(turn& t, std::chrono::nanoseconds after);
@@ -364,10 +367,16 @@ class actor_core : public body {
   bool initialised_ = false;
   bool failed_ = false;
   bool drains_ = false;
+  bool replays_ = false;      // it handles mail that was put aside
+  bool will_replay_ = false;  // it has told itself to
 };
 
+/// Null: its mailbox has neither a limit nor priorities.
+[[nodiscard]] std::shared_ptr<gate> make_gate(const actor_settings& s);
 /// Sends `o` ahead of the mail of `to`.
 void send_order(kernel& k, pid to, actor_order o);
+/// The same to oneself, after a while.
+[[nodiscard]] timer_ref arm_order(kernel& k, pid me, std::chrono::nanoseconds after, actor_order o);
 
 }  // namespace detail
 }  // namespace coppice

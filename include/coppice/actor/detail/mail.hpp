@@ -35,6 +35,10 @@ void* open_timed(envelope& e, mail_origin& origin) {
   return std::addressof(body.message);
 }
 template <class M>
+void close_timed(envelope& e, mail_origin&) {
+  static_cast<letter<timed<M>>&>(e).body.timer = 0;  // it has come: from here on it is a message like any other
+}
+template <class M>
 const M& in_sent(const sent<M>& s) {
   return s.message;
 }
@@ -54,8 +58,16 @@ consteval message_type form_of() {
 }
 template <class M>
 inline constexpr message_type plain<sent<M>> = form_of<sent<M>, M, &open_sent<M>, &in_sent<M>>();
+/// A full mailbox takes it: it would end a timer that goes on and on.
 template <class M>
-inline constexpr message_type plain<timed<M>> = form_of<timed<M>, M, &open_timed<M>, &in_timed<M>>();
+consteval message_type timed_type() {
+  message_type type = form_of<timed<M>, M, &open_timed<M>, &in_timed<M>>();
+  type.close = &close_timed<M>;
+  type.never_dropped = true;
+  return type;
+}
+template <class M>
+inline constexpr message_type plain<timed<M>> = timed_type<M>();
 
 /// The type of the message itself, whatever form it comes in.
 [[nodiscard]] inline const message_type& content_of(const message_type& type) noexcept {
@@ -86,7 +98,7 @@ template <class M>
 [[nodiscard]] envelope* rebuild(mail_origin& origin, M&& message) {
   using content = std::decay_t<M>;
   if constexpr (callable_message<content>) {
-    if (origin.call != 0) {
+    if (origin.call != 0 && origin.reply == &plain<reply_body<reply_of<content>>>) {
       auto* e = make_letter<request_body<content>>(plain_request<content>, std::forward<M>(message));
       e->body.caller = origin.sender;
       e->body.call = std::exchange(origin.call, 0);

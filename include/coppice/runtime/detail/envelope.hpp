@@ -67,6 +67,7 @@ struct loss {
 struct mail_origin {
   pid sender{};                         // nobody: it does not say
   std::uint64_t call = 0;               // not 0: the sender waits for an answer under this number
+  bool called = false;                  // it did, at first
   const message_type* reply = nullptr;  // what it waits for
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
   std::uint64_t timer = 0;  // not 0: a timer of the receiver's own
@@ -93,10 +94,10 @@ struct message_type {
   const char* for_server = nullptr;
   /// The type that the same message has when it does not carry its handler; null: this one.
   const message_type* untyped = nullptr;
-  /// Finds the message itself, and takes over what is known of its origin: a call is the opener's to answer from here
-  /// on. Null where nobody needs it.
+  /// Finds the message itself, and what is known of its origin. Null where nobody needs it.
   void* (*open)(envelope&, mail_origin&) = nullptr;
-  /// Of requests: gives the call back to the request, if it was not answered yet.
+  /// When it was opened: with a call in the origin, that is given back to the request, which then answers for it;
+  /// without one, somebody else does. A timer's message is one like any other from then on.
   void (*close)(envelope&, mail_origin&) = nullptr;
   /// The type of what `open` finds, as `plain`; null: this one.
   const message_type* content = nullptr;
@@ -108,6 +109,8 @@ struct message_type {
   envelope* (*copy)(const envelope&) = nullptr;
   /// Full mailboxes take it all the same.
   bool never_dropped = false;
+  /// A question about the process, not for it: it does not wait with the mail.
+  bool passes_gates = false;
   /// It does not interrupt a receive timeout.
   bool unnoticed = false;
 };
@@ -125,6 +128,11 @@ struct envelope {
   [[nodiscard]] std::uint32_t serial() const noexcept { return static_cast<std::uint32_t>(tag >> 32U); }
   void become(signal s) noexcept { tag = tag_of(serial(), s); }
 };
+
+/// Whether it is a message of that type, with its handler or without.
+[[nodiscard]] inline bool is_a(const envelope& e, const message_type& type) noexcept {
+  return e.type == &type || e.type->untyped == &type;
+}
 
 /// Frees the memory of an envelope whose payload is gone.
 inline void release(envelope* e) noexcept {
@@ -216,9 +224,13 @@ struct traits_of {
     return make_letter<Payload>(*e.type, static_cast<const letter<Payload>&>(e).body);
   }
   static consteval void add_to(message_type& type) {
-    if constexpr (requires(const M& m) { m.priority(); } || requires { int{M::priority}; }) type.priority = &priority;
+    if constexpr (
+        requires(const M& m) { m.priority(); } || requires { typename std::integral_constant<int, M::priority>; })
+      type.priority = &priority;
     if constexpr (requires(const M& m) { m.routing_key(); }) type.key = &key;
-    if constexpr (std::is_copy_constructible_v<M>) type.copy = &copy;
+    // Not whatever says it can be copied: a vector of what can't be says so, too.
+    if constexpr (std::is_trivially_copyable_v<M> || requires { requires M::can_be_broadcast; }) type.copy = &copy;
+    type.passes_gates = requires { requires M::passes_gates; };
     type.unnoticed = requires { requires M::keeps_receive_timeout; };
   }
 };

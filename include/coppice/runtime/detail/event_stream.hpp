@@ -2,6 +2,7 @@
 /// Typed events to whoever subscribed, each as a message of its own.
 #include <atomic>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <coppice/runtime/detail/kernel.hpp>
@@ -18,7 +19,10 @@ class event_stream {
   template <class E>
   void publish(const E& event) {
     if (count_.load(std::memory_order_relaxed) == 0) return;
+    turn* t = turn_here();
+    const bool before = t != nullptr && std::exchange(t->publishes, true);
     for (const pid who : subscribers(plain<E>)) kernel_.send(who, signal::message, make_mail<E>(plain<E>, event));
+    if (t != nullptr) t->publishes = before;
   }
   [[nodiscard]] bool wanted(const message_type& type) {
     return count_.load(std::memory_order_relaxed) != 0 && !subscribers(type).empty();

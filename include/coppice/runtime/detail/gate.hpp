@@ -9,10 +9,8 @@
 
 namespace coppice::detail {
 
-/// In the queue of a process with a gate: there is mail, or (`opens`) what comes from now on goes through the gate.
-struct gate_token {
-  bool opens = false;
-};
+/// In the queue of a process with a gate: there is mail.
+struct gate_token {};
 
 /// Thread safety: any thread, but for `take` and `close`, which are its owner's.
 class gate {
@@ -33,13 +31,10 @@ class gate {
   /// Takes the envelope, or gives the one back that has to go. `sender`: an actor, who can wait; nobody: it can't.
   struct outcome {
     envelope* dropped = nullptr;
-    bool wake = false;  ///< the owner must get a token
+    bool wake = false;    ///< the owner must get a token
+    bool closed = false;  ///< its owner is ending, and nothing was done
   };
   [[nodiscard]] outcome put(kernel& k, pid to, envelope* e, pid sender);
-  /// By its owner: what came before there was a gate, and so before all that waits for it to open.
-  [[nodiscard]] outcome put_own(kernel& k, pid owner, envelope* e);
-  /// By its owner, who has all that came before. Gives back what has to go.
-  [[nodiscard]] std::vector<envelope*> open(kernel& k, pid owner);
   /// The next one; null: there is none, and the next `put` wakes.
   [[nodiscard]] envelope* take(kernel& k, pid owner);
   /// What is left; and from here on everything is turned away.
@@ -56,9 +51,9 @@ class gate {
     pid sender;
     envelope* mail;
   };
-  [[nodiscard]] outcome admit(kernel& k, pid to, envelope* e, pid sender);
+  [[nodiscard]] std::size_t level_of(const envelope& e) const noexcept;
   void add(envelope* e);
-  [[nodiscard]] envelope* remove_oldest();
+  [[nodiscard]] envelope* remove_oldest(std::size_t highest);
 
   const std::size_t capacity_;
   const when_full when_full_;
@@ -67,11 +62,9 @@ class gate {
   std::mutex mutex_;
   std::array<std::deque<envelope*>, levels> mail_;
   std::deque<waiting> waiting_;
-  std::vector<waiting> early_;  // until it opens
   std::size_t size_ = 0;
   std::uint64_t dropped_ = 0;
-  bool told_ = true;  // a token is on the way: at first the one that opens it
-  bool open_ = false;
+  bool told_ = false;  // a token is on the way
   bool closed_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <coppice/base/error.hpp>
@@ -57,6 +58,7 @@ struct birth {
   monitor_ref watched_as{};               // by the parent
   std::uint64_t ack = 0;                  // the parent waits until it has begun, under this number
   std::unique_ptr<const texts> called{};  // few are
+  std::shared_ptr<class gate> gate{};     // its mail goes through it; null: it does not
   /// Null when both are empty.
   [[nodiscard]] static std::unique_ptr<const texts> by(std::string name, std::string label) {
     if (name.empty() && label.empty()) return nullptr;
@@ -140,11 +142,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void send_order(pid to, envelope* e);
   /// The same for all signals, after a while.
   void send_due(pid to, envelope* e) { e->what() == signal::order ? send_order(to, e) : send(to, e->what(), e); }
-  /// From now on the mail of `me`, who asks, goes through `g`, as a token tells it.
-  void set_gate(slot& me, std::shared_ptr<gate> g);
-  void drop_gate(pid who);
   [[nodiscard]] std::shared_ptr<gate> gate_of(pid who);
-  void push_token(pid who, bool opens);
+  /// Of a process that ends: what is left in its gate, and who waits for room there is told.
+  [[nodiscard]] std::vector<envelope*> close_gate(pid who);
+  void push_token(pid who);
   /// There is no room for it: a dead letter, or the caller's error.
   void turn_away(pid to, envelope* e);
   /// Whether it is an actor.
@@ -373,8 +374,13 @@ class kernel : public std::enable_shared_from_this<kernel> {
     std::uint64_t reports = 0;
   };
   std::array<throttle, 2> floods_;
-  std::mutex gates_mutex_;
-  std::map<pid, std::shared_ptr<gate>> gates_;
+  struct gate_shard {
+    std::mutex mutex;
+    std::unordered_map<pid, std::shared_ptr<gate>> gates;
+  };
+  [[nodiscard]] gate_shard& gates_near(pid who) noexcept { return gates_[who.index() % gates_.size()]; }
+  void set_gate(pid who, std::shared_ptr<gate> g);
+  std::array<gate_shard, 64> gates_;
   std::map<slot*, body*> stranded_;  // bodies of abandoned processes, whose code has not come back yet
   std::atomic<bool> crashed_{false};
 };

@@ -66,21 +66,6 @@ struct mailbox {
     }
     return step::hidden;
   }
-  /// By the owner: puts a chain of envelopes right behind the one in hand.
-  void put_back(envelope* first, envelope* last) noexcept {
-    last->next.store(nullptr, std::memory_order_relaxed);
-    envelope* n = head->next.load(std::memory_order_acquire);
-    if (n == nullptr) {
-      envelope* newest = head;
-      if (tail.compare_exchange_strong(newest, last, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-        head->next.store(first, std::memory_order_release);
-        return;
-      }
-      while ((n = head->next.load(std::memory_order_acquire)) == nullptr) cpu_pause();  // somebody is about to say it
-    }
-    last->next.store(n, std::memory_order_relaxed);
-    head->next.store(first, std::memory_order_release);
-  }
 };
 
 /// Excludes the one thread that has it nearly always, its owner, from the one that rarely wants it. The owner's side
@@ -257,6 +242,7 @@ struct turn {
   bool ends = false;       // the process asked to end
   bool taken = false;      // it was abandoned under our feet
   bool continues = false;  // the object has asked for its `handle_continue`
+  bool publishes = false;  // what is sent now is an event, which nobody waits for
   int budget = 0;
   const message_type* message = nullptr;  // the one being handled, for the report of a failure
   std::vector<open_call> unanswered{};    // requests that went down in an unwinding, until it is known where that ends
