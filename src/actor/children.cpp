@@ -135,7 +135,11 @@ void actor_core::judge_child(turn& t, child_record& c, const actor_order& o) {
   const pid who = c.who;
   try {
     const judgement j = judge(t, settings_->strategy, c, o, true);
-    if (!decides()) return parts_->deferred.push_back(o);  // the decider has let the parent fail
+    if (failed_) {  // the decider has let this actor fail, and the child is the reason: as by `escalate`
+      perpetrator_ = who;
+      if (!c.spec) send_order(*t.k, who, {.what = kind::resume});  // it was suspended with the others
+      return;
+    }
     announce(t, c, o.reason, j);
     apply(t, c, j, o);
   } catch (...) {  // the decider has failed, and with it this actor, as by `escalate`

@@ -20,6 +20,8 @@ void actor_core::settle() noexcept {
   const bool plainly = takes_mail() && kept_.size() == 0 && settings_->on_receive.empty() &&
                        (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout));
   type = plainly ? &class_->plain : &class_->rare;
+  if (turn* t = turn_here())
+    if (const kernel_section mine{*t->p, me_.serial()}) t->p->set(slot::drains, !takes_mail());
 }
 
 verdict actor_core::offer(body& b, turn& t, envelope& e) {

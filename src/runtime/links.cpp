@@ -407,6 +407,7 @@ void kernel::bring_forward(slot& p, envelope* from) {
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
   if (p.process == nullptr) return false;  // not born yet: once it is
   const std::uint8_t wanted = p.urgent.exchange(0, std::memory_order_seq_cst);
+  if (wanted == look_for_orders && p.is(slot::drains)) return false;
   std::uint32_t waiting = p.process->type->held(*p.process);
   const envelope* last = from;
   for (envelope* e = from; e != nullptr; last = e, e = e->next.load(std::memory_order_acquire)) {
@@ -449,7 +450,7 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
   // Behind a push that is only half done nothing can be seen yet.
   if (p.mail.tail.load(std::memory_order_acquire) != last)
     p.urgent.fetch_or(wanted & (look_for_exit | look_for_orders), std::memory_order_relaxed);
-  if ((wanted & look_for_orders) != 0) bring_forward(p, from);
+  if ((wanted & look_for_orders) != 0 && !p.is(slot::drains)) bring_forward(p, from);
   p.length.store(waiting, std::memory_order_relaxed);
   if ((wanted & look_at_yourself) != 0) describe_yourself(p);
   return false;

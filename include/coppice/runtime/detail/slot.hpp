@@ -126,6 +126,7 @@ struct alignas(64) slot {
   static constexpr std::uint64_t born_linked = 1U << 19U;   // whoever spawned it is its parent, for life
   static constexpr std::uint64_t takes_orders = 1U << 20U;  // an actor: what its parent says comes before its mail
   static constexpr std::uint64_t gated = 1U << 21U;         // its mail goes through a gate
+  static constexpr std::uint64_t drains = 1U << 22U;        // an actor that only puts its mail aside: orders come soon
   static constexpr std::uint64_t flags = 0xffff0000U;
 
   mailbox mail;
