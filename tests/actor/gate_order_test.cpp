@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <latch>
 #include <thread>
 
@@ -47,7 +48,7 @@ class sender {
     const auto child = me.spawn(props<receiver>(std::ref(*round_)).with({.mailbox = mailbox{.capacity = 1'000'000}}));
     for (int i = 0; i < early; ++i) me.send(child, numbered{i});
     // Another worker takes the child up, or none is free: then it begins later.
-    for (int i = 0; i < 10'000 && !round_->begun; ++i) std::this_thread::yield();
+    for (int i = 0; i < 1'000'000 && !round_->begun; ++i) std::this_thread::yield();
     me.send(child, numbered{early});
   }
 
@@ -58,9 +59,10 @@ class sender {
 TEST(gate, keeps_the_order_of_a_sender_whose_receiver_begins_meanwhile) {
   std::vector<int> in_order;
   for (int i = 0; i <= early; ++i) in_order.push_back(i);
+  std::deque<round_of_mail> rounds;  // longer than the runtime, whatever happens
+  runtime rt{{.workers = 2, .level = log_level::off}};
   for (int i = 0; i < 50; ++i) {
-    round_of_mail round;
-    runtime rt{{.workers = 2, .level = log_level::off}};
+    round_of_mail& round = rounds.emplace_back();
     spawn_actor(rt, props<sender>(std::ref(round))).tell(rt, begin{});
     round.done.wait();
     ASSERT_EQ(round.received, in_order) << "in round " << i;
