@@ -359,4 +359,39 @@ TEST(directive_escalate, by_a_child_that_is_gone_when_it_is_answered_does_no_har
   EXPECT_EQ(s.said("b"), 0);
 }
 
+/// Fails itself for a failure of its child, and escalates that, too.
+class despairing {
+ public:
+  using protocol = coppice::protocol<say>;
+  despairing(script& book, directive also) : book_{&book}, also_{also} {}
+  void handle(started, context& me) { book_->pids["a"] = me.spawn(part(*book_, "a")).id(); }
+  void handle(const say& m) { book_->log.push_back("p: " + m.text); }
+  [[nodiscard]] directive decide(const child_failure& f, context& me) const {
+    me.fail(f.reason);
+    return also_;
+  }
+
+ private:
+  script* book_;
+  directive also_;
+};
+
+TEST(directive_escalate, by_a_parent_that_fails_while_it_decides_leaves_nobody_suspended) {
+  for (const directive also : {directive::escalate, directive::resume, directive::restart}) {
+    stage s;
+    s.book.pids["p"] =
+        spawn_actor(s.rt(),
+                    props<despairing>(std::ref(s.book), also)
+                        .with({.guardian = one_for_one({.decide = [](const auto&) { return directive::resume; }})}))
+            .id();
+    s.settle();
+    s.fail("a");
+    s.book.take();
+    s.say("a", "here");
+    s.rt().send(s.who("p"), say{"here"});
+    s.pass(100s);
+    EXPECT_EQ(s.book.take(), (lines{"a: here", "p: here"})) << to_string(also);
+  }
+}
+
 }  // namespace

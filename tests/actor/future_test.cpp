@@ -371,4 +371,44 @@ TEST(future, wakes_all_that_wait_for_it) {
   EXPECT_EQ(s.heard(), (lines{"one x", "two x", "three x", "late x"}));
 }
 
+/// Answers when another has answered; what it does then holds on to the future it waits for.
+struct clings_to_its_future {
+  using protocol = coppice::protocol<question>;
+  clings_to_its_future(pid to, std::shared_ptr<int> owned) : to_{to}, owned_{std::move(owned)} {}
+  void handle(const question& m, context& me) {
+    const auto f = me.request_future(to_, m, forever);
+    me.reenter_after(f, [f, owned = owned_](const result<std::string>& r, context& c) { c.respond(word(r)); });
+  }
+
+ private:
+  pid to_;
+  std::shared_ptr<int> owned_;
+};
+task<> calls(self&, actor_ref<clings_to_its_future> who, std::string* heard) {
+  const auto r = co_await who.call<question>("x");
+  *heard = word(r);
+}
+
+TEST(future, held_by_what_waits_for_it_is_let_go_of_with_its_actor) {
+  for (const bool killed : {true, false}) {
+    stage s;
+    const auto owned = std::make_shared<int>();
+    std::string heard = "nothing";
+    const auto silent = spawn_actor(s.rt, props<mute>());
+    const auto a = spawn_actor(s.rt, props<clings_to_its_future>(silent.id(), owned));
+    s.rt.spawn(calls, a, &heard);
+    s.world.settle();
+    EXPECT_EQ(heard, "nothing");
+    if (killed)
+      s.rt.kill(a.id());
+    else
+      stop_actor(s.rt, a);
+    s.world.settle();
+    EXPECT_EQ(heard, killed ? "error exited" : "error no_reply");
+    stop_actor(s.rt, silent);
+    s.world.settle();
+    EXPECT_EQ(owned.use_count(), 1);
+  }
+}
+
 }  // namespace

@@ -321,4 +321,29 @@ TEST(actor_poison, waits_with_the_mail_while_the_actor_is_suspended) {
   EXPECT_EQ(s.book.take(), (lines{"a restarting", "a started", "a: before", "a stopping", "a stopped"}));
 }
 
+/// Ends in its own way when somebody wants it to.
+struct polite {
+  using protocol = coppice::protocol<say>;
+  explicit polite(lines& log) : log_{&log} {}
+  void handle(const say&) {}
+  void handle(const exited&) { throw exit_with{exit_reason::normal()}; }
+  void handle(restarting) { log_->emplace_back("restarting"); }
+  void handle(const stopping& e) { log_->push_back("stopping " + e.reason.to_string()); }
+
+ private:
+  lines* log_;
+};
+
+TEST(actor_stop, by_exit_with_in_the_handler_of_an_exit_signal_is_no_failure) {
+  stage s;
+  lines log;
+  const pid a = spawn_actor(s.rt(), props<polite>(std::ref(log))).id();
+  s.settle();
+  s.rt().exit(a, exit_reason::error("somebody wants it to"));
+  s.settle();
+  EXPECT_EQ(log, (lines{"stopping " + exit_reason::normal().to_string()}));
+  EXPECT_FALSE(s.rt().alive(a));
+  EXPECT_TRUE(s.events.empty()) << "nobody has to decide";
+}
+
 }  // namespace

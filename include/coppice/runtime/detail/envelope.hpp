@@ -206,6 +206,13 @@ const M& itself(const M& m) {
   return m;
 }
 
+/// A constant, not a member of that name that each message has its own of: g++ 12 must not even look at that.
+template <class M>
+concept has_constant_priority = requires {
+  requires !std::is_member_pointer_v<decltype(&M::priority)>;
+  typename std::integral_constant<int, M::priority>;
+};
+
 /// What a message may say of itself, as a constant or a function: `priority`, for mailboxes that care, and
 /// `routing_key`, for routers. `in` gives the message within the payload of a letter.
 template <class M, class Payload, const M& (*in)(const Payload&)>
@@ -224,9 +231,7 @@ struct traits_of {
     return make_letter<Payload>(*e.type, static_cast<const letter<Payload>&>(e).body);
   }
   static consteval void add_to(message_type& type) {
-    if constexpr (
-        requires(const M& m) { m.priority(); } || requires { typename std::integral_constant<int, M::priority>; })
-      type.priority = &priority;
+    if constexpr (requires(const M& m) { m.priority(); } || has_constant_priority<M>) type.priority = &priority;
     if constexpr (requires(const M& m) { m.routing_key(); }) type.key = &key;
     // Not whatever says it can be copied: a vector of what can't be says so, too.
     if constexpr (std::is_trivially_copyable_v<M> || requires { requires M::can_be_broadcast; }) type.copy = &copy;

@@ -1,0 +1,103 @@
+// Actors that are stuck and given up: whoever waits for an answer of theirs hears so.
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "studio.hpp"
+
+namespace {
+
+using namespace coppice;
+using namespace coppice::studio;
+
+struct number {
+  using reply = long;
+};
+struct gives_numbers {
+  using protocol = coppice::protocol<number>;
+  long handle(number) { return 7; }
+};
+
+task<> asks(self&, actor_ref<gives_numbers> who, std::string* heard) {
+  const auto answer = co_await who.call<number>();
+  *heard = answer ? "a number" : std::string{to_string(answer.error().code())};
+}
+
+TEST(abandoned_actor, answers_all_who_wait_in_its_mailbox) {
+  for (const std::size_t capacity : {0U, 10U}) {
+    stage s;
+    std::string first = "nothing";
+    std::string second = "nothing";
+    const auto a = spawn_actor(s.rt, props<gives_numbers>().with({.mailbox = mailbox{.capacity = capacity}}));
+    s.world.settle();
+    s.world.nodes().front().stick(a.id(), 1h);
+    s.rt.spawn(asks, a, &first);
+    s.world.settle();
+    s.rt.spawn(asks, a, &second);
+    s.world.settle();
+    ASSERT_TRUE(s.rt.abandon(a.id()));
+    s.world.settle();
+    EXPECT_EQ(second, to_string(errc::exited)) << "with room for " << capacity;
+    EXPECT_FALSE(s.rt.alive(a.id()));
+  }
+}
+
+TEST(abandoned_actor, takes_no_more_calls_at_its_gate) {
+  stage s;
+  std::string later = "nothing";
+  std::string before = "nothing";
+  const auto a = spawn_actor(s.rt, props<gives_numbers>().with({.mailbox = mailbox{.capacity = 10}}));
+  s.world.settle();
+  s.world.nodes().front().stick(a.id(), 1h);
+  s.rt.spawn(asks, a, &before);
+  s.world.settle();
+  ASSERT_TRUE(s.rt.abandon(a.id()));
+  s.rt.spawn(asks, a, &later);
+  s.world.settle();
+  EXPECT_EQ(later, to_string(errc::noproc));
+}
+
+/// Is stuck in the call until it is let go.
+struct stuck_actor {
+  using protocol = coppice::protocol<number>;
+  stuck_actor(std::latch& in, std::latch& out) : in_{&in}, out_{&out} {}
+  [[nodiscard]] long handle(number) const {
+    in_->count_down();
+    out_->wait();
+    return 7;
+  }
+
+ private:
+  std::latch* in_;
+  std::latch* out_;
+};
+
+/// The caller has its answer while the process is still stuck.
+template <class Ref>
+void expect_answer_of_stuck(runtime& rt, const Ref& who, std::latch& in, std::latch& out) {
+  result<long> answer = 0;
+  std::thread caller{[&] { answer = rt.call(who.template call<number>()); }};
+  in.wait();
+  while (!rt.abandon(who.id())) std::this_thread::yield();
+  caller.join();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), errc::exited) << answer.error();
+  out.count_down();
+}
+
+TEST(abandoned_actor, answers_the_call_that_it_is_stuck_in) {
+  std::latch in{1};
+  std::latch out{1};
+  runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+  expect_answer_of_stuck(rt, spawn_actor(rt, props<stuck_actor>(std::ref(in), std::ref(out))), in, out);
+}
+
+TEST(abandoned_actor, answers_as_a_server_does) {
+  std::latch in{1};
+  std::latch out{1};
+  runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+  expect_answer_of_stuck(rt, rt.spawn<stuck_actor>(std::ref(in), std::ref(out)), in, out);
+}
+
+}  // namespace

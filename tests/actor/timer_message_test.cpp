@@ -1,0 +1,167 @@
+// Messages of timers: they come whatever the mailbox, once they have come they are messages like any others, and they
+// end with their actor.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "studio.hpp"
+
+namespace {
+
+using namespace coppice;
+using namespace coppice::studio;
+
+struct tick {};
+struct open {};
+
+sim::node& node_of(stage& s) { return s.world.nodes().front(); }
+
+TEST(timer, that_repeats_goes_on_after_its_message_has_met_a_full_mailbox) {
+  for (const auto policy : {when_full::drop_newest, when_full::drop_oldest, when_full::sender_waits}) {
+    stage s;
+    const auto a = s.enter("a", {.mailbox = mailbox{.capacity = 1, .when_full = policy}});
+    s.in(a, [](context& me) { (void)me.every(1s, std::string{"tick"}); });
+    (void)s.heard();
+    s.pass(3500ms);
+    EXPECT_EQ(s.heard().size(), 3U);
+    node_of(s).stick(a.id(), 2s);
+    for (int i = 0; i < 3; ++i) s.tell(a, "fills it");
+    s.pass(2s);
+    (void)s.heard();
+    s.pass(10s);
+    const lines heard = s.heard();
+    EXPECT_GE(std::ranges::count(heard, "a: text tick"), 9);
+  }
+}
+
+TEST(timer, that_comes_once_comes_through_a_full_mailbox) {
+  stage s;
+  const auto a = s.enter("a", {.mailbox = mailbox{.capacity = 1}});
+  s.in(a, [](context& me) { (void)me.after(1s, std::string{"tick"}); });
+  (void)s.heard();
+  node_of(s).stick(a.id(), 2s);
+  for (int i = 0; i < 3; ++i) s.tell(a, "fills it");
+  s.pass(3s);
+  const lines heard = s.heard();
+  EXPECT_EQ(std::ranges::count(heard, "a: text tick"), 1);
+}
+
+/// Starts a timer, puts what comes aside until it is opened, and counts from then on.
+class hesitant {
+ public:
+  using protocol = coppice::protocol<open>;
+  hesitant(bool repeats, int& seen) : repeats_{repeats}, seen_{&seen} {}
+  void handle(started, context& me) const {
+    if (repeats_)
+      (void)me.every(1s, tick{});
+    else
+      (void)me.after(1s, tick{});
+  }
+  void handle(open, context& me) {
+    open_ = true;
+    me.unstash_all();
+  }
+  void handle(any_message m, context& me) {
+    if (!open_) return me.stash(std::move(m));
+    ++*seen_;
+  }
+
+ private:
+  bool repeats_;
+  int* seen_;
+  bool open_ = false;
+};
+
+TEST(timer, whose_message_is_stashed_gives_it_back) {
+  stage s;
+  int seen = 0;
+  const auto a = spawn_actor(s.rt, props<hesitant>(false, std::ref(seen)));
+  s.pass(2s);
+  EXPECT_EQ(seen, 0);
+  a.tell(s.rt, open{});
+  s.world.settle();
+  EXPECT_EQ(seen, 1);
+}
+
+TEST(timer, that_repeats_is_still_one_when_its_messages_are_stashed) {
+  stage s;
+  int seen = 0;
+  const auto a = spawn_actor(s.rt, props<hesitant>(true, std::ref(seen)));
+  s.pass(4500ms);
+  a.tell(s.rt, open{});
+  s.world.settle();
+  EXPECT_EQ(seen, 4);
+  s.pass(10s);
+  EXPECT_EQ(seen, 14) << "one a second";
+}
+
+TEST(timer, whose_message_is_forwarded_has_nothing_to_do_with_timers_of_the_receiver) {
+  stage s;
+  const auto receiver = s.enter("a");
+  s.in(receiver, [](context& me) { (void)me.after(5s, std::string{"of its own"}); });
+  (void)s.heard();
+  // Both have the same number, each with its actor.
+  (void)spawn_actor(s.rt, props<behaving>([to = receiver.id()] {
+                      return behaviour{[](started, context& me) { (void)me.after(1s, std::string{"forwarded"}); },
+                                       [to](any_message m, context& me) { me.forward(to, std::move(m)); }};
+                    }));
+  s.pass(20s);
+  EXPECT_EQ(s.heard(), (lines{"a: text forwarded", "a: text of its own"}));
+}
+
+TEST(timer, of_an_actor_that_was_killed_or_has_stopped_is_no_dead_letter) {
+  for (const bool killed : {true, false}) {
+    stage s;
+    const auto a = s.enter("a");
+    s.in(a, [](context& me) {
+      (void)me.after(10s, std::string{"too late"});
+      (void)me.every(10s, std::string{"too late"});
+    });
+    if (killed)
+      s.rt.kill(a.id());
+    else
+      stop_actor(s.rt, a);
+    s.pass(1s);
+    EXPECT_EQ(s.rt.counters().timers, 0U);
+    s.pass(30s);
+    EXPECT_EQ(s.dead_letters(), 0U);
+  }
+}
+
+/// Can be copied so many times.
+class touchy {
+ public:
+  explicit touchy(int copies) : left_{std::make_shared<int>(copies)} {}
+  touchy(const touchy& other) : left_{other.left_} {
+    if (--*left_ < 0) throw std::runtime_error{"one copy too many"};
+  }
+  touchy(touchy&&) noexcept = default;
+  touchy& operator=(const touchy&) = delete;
+  touchy& operator=(touchy&&) = delete;
+  ~touchy() = default;
+
+ private:
+  std::shared_ptr<int> left_;
+};
+
+TEST(timer, whose_message_cannot_be_copied_again_fails_its_actor) {
+  stage s;
+  const auto a = spawn_actor(s.rt, props<behaving>([book = s.book] {
+                               return behaviour{[book](started, context& me) {
+                                                  book->push_back("started");
+                                                  (void)me.every(1s, touchy{6});
+                                                },
+                                                [book](const touchy&) { book->push_back("tick"); },
+                                                [book](restarting) { book->push_back("restarting"); }};
+                             }));
+  s.pass(20s);
+  lines heard = s.heard();
+  EXPECT_TRUE(s.rt.alive(a.id()));
+  const auto mended = std::ranges::find(heard, "restarting");
+  ASSERT_NE(mended, heard.end());
+  EXPECT_NE(std::find(heard.begin(), mended, "tick"), mended) << "it has come before";
+  EXPECT_NE(std::find(mended, heard.end(), "tick"), heard.end()) << "it comes to the new instance";
+  EXPECT_EQ(std::ranges::count(heard, "restarting") + 1, std::ranges::count(heard, "started"));
+}
+
+}  // namespace

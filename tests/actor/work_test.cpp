@@ -1,0 +1,104 @@
+// How much work failures and full mailboxes make: so much for each, however long the queue is.
+#include <gtest/gtest.h>
+
+#include "studio.hpp"
+
+namespace {
+
+using namespace coppice;
+using namespace coppice::studio;
+
+struct work {
+  std::uint64_t signals;
+  std::uint64_t steps;
+};
+template <class F>
+work of(stage& s, F what) {
+  const std::uint64_t signals = s.rt.counters().handled;
+  const std::uint64_t steps = s.world.steps();
+  what();
+  s.world.settle();
+  return {s.rt.counters().handled - signals, s.world.steps() - steps};
+}
+
+/// For twice as much, hardly more than twice the work.
+template <class F>
+void expect_linear(F work_for) {
+  const work one = work_for(400);
+  const work two = work_for(800);
+  ASSERT_GE(one.signals, 400U) << "it has done something";
+  EXPECT_LT(two.signals, 3 * one.signals);
+  EXPECT_LT(two.steps, 3 * one.steps);
+}
+
+actor_options always(directive what) {
+  return {.guardian = one_for_one({.limit = unlimited, .decide = [what](const child_failure&) { return what; }})};
+}
+
+/// All of it waits when the first is handled.
+template <class F>
+void queue_up(stage& s, pid who, int n, F send) {
+  s.world.nodes().front().stick(who, 1s);
+  for (int i = 0; i < n; ++i) send(i);
+  s.pass(2s);
+}
+
+TEST(work, of_failures_does_not_grow_with_the_mail_that_waits) {
+  for (const directive what : {directive::resume, directive::restart})
+    expect_linear([what](int n) {
+      stage s;
+      const auto a = s.enter("a", always(what));
+      int failures = 0;
+      const work done = of(s, [&] {
+        queue_up(s, a.id(), n, [&](int) {
+          a.tell(s.rt, act{[&failures](context&) {
+                   ++failures;
+                   throw std::runtime_error{"no luck"};
+                 }});
+        });
+      });
+      EXPECT_EQ(failures, n) << to_string(what);
+      return done;
+    });
+}
+
+TEST(work, of_failures_of_a_child_does_not_grow_with_the_mail_that_waits) {
+  expect_linear([](int n) {
+    stage s;
+    const auto p =
+        s.enter("p", {.strategy = one_for_one({.decide = [](const child_failure&) { return directive::resume; }})});
+    player_ref c;
+    s.in(p, [&](context& me) { c = me.spawn(s.role("c")); });
+    int failures = 0;
+    const work done = of(s, [&] {
+      queue_up(s, c.id(), n, [&](int) {
+        c.tell(s.rt, act{[&failures](context& me) {
+                 ++failures;
+                 me.fail(exit_reason::error("no luck"));
+               }});
+      });
+    });
+    EXPECT_EQ(failures, n);
+    return done;
+  });
+}
+
+TEST(work, of_a_sender_that_waits_for_room_does_not_grow_with_its_own_mail) {
+  expect_linear([](int n) {
+    stage s;
+    const auto full = s.enter("b", {.mailbox = mailbox{.capacity = 1, .when_full = when_full::sender_waits}});
+    const auto a = s.enter("a");
+    (void)s.heard();
+    const work done = of(s, [&] {
+      queue_up(s, a.id(), n,
+               [&](int i) { a.tell(s.rt, act{[full, i](context& me) { me.send(full, note{std::to_string(i)}); }}); });
+    });
+    lines all;
+    for (int i = 0; i < n; ++i) all.push_back("b: " + std::to_string(i));
+    EXPECT_EQ(s.heard(), all);
+    EXPECT_EQ(s.rt.counters().timers, 0U) << "that it has waited is over";
+    return done;
+  });
+}
+
+}  // namespace
