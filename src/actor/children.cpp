@@ -432,14 +432,17 @@ void actor_core::answer_children(turn& t, envelope& e) {
   std::vector<child_info> all;
   const time_point now = t.k->now();
   for (const child_record* c : children_in_order()) {
-    const bool down = c->spec && !t.k->alive(c->who);  // it waits for its restart
+    const bool down = c->spec && !t.k->alive(c->who);  // it waits for its restart, as one that has failed may
+    const auto waits = c->failed || down ? t.k->remaining(c->due).value_or(std::chrono::nanoseconds{0})
+                                         : std::chrono::nanoseconds{0};
     all.push_back({.id = c->name.empty() ? to_string(c->who) : c->name,
                    .who = down ? pid{} : c->who,
-                   .state = down ? child_state::restarting : child_state::running,
+                   .state = down || waits.count() > 0 ? child_state::restarting : child_state::running,
                    .type = c->spec ? c->spec->type : child_type::actor,
                    .restarts = c->restarts,
                    .last_reason = c->last,
-                   .uptime = down ? std::chrono::nanoseconds{0} : now - c->since});
+                   .uptime = down ? std::chrono::nanoseconds{0} : now - c->since,
+                   .waits = waits});
   }
   answer<std::vector<child_info>>(*t.k, asked.caller, asked.call, std::move(all));
 }

@@ -208,8 +208,12 @@ class context {
   /// For the library.
   template <class R>
   void answer_if_asked(result<R> value) {
-    if (const std::uint64_t call = std::exchange(origin_.call, 0))
+    if (const std::uint64_t call = std::exchange(origin_.call, 0)) {
       detail::answer<R>(*turn_.k, origin_.sender, call, std::move(value));
+    } else if constexpr (!std::is_void_v<R>) {
+      if (value && sender() && !origin_.called)
+        turn_.k->send(sender(), detail::signal::message, detail::make_mail<R>(detail::plain<R>, std::move(*value)));
+    }
   }
   [[nodiscard]] detail::kernel& host() const noexcept { return *turn_.k; }
   /// Of an actor without a class: what it begins with, and comes back to.

@@ -37,17 +37,25 @@ void call_handler(A& object, context& me, M& message) {
   using gives = decltype(run());
   static_assert(!is_task<gives>,
                 "handlers of actors are no coroutines: use context::reenter_after for what has to be waited for");
-  if constexpr (callable_message<M>) {
-    if constexpr (std::is_void_v<gives>) {
-      run();
-      if constexpr (std::is_void_v<reply_of<M>>) me.answer_if_asked<void>(result<void>{});
-    } else {
-      me.answer_if_asked<reply_of<M>>(as_answer<reply_of<M>>(run()));
-    }
-  } else {
+  if constexpr (std::is_void_v<gives>) {
     run();
+    if constexpr (callable_message<M>)
+      if constexpr (std::is_void_v<reply_of<M>>) me.answer_if_asked<void>(result<void>{});
+  } else if constexpr (callable_message<M>) {
+    static_assert(std::is_convertible_v<gives, reply_of<M>> || std::is_same_v<std::decay_t<gives>, result<reply_of<M>>>,
+                  "the handler of a call gives its reply, or a result of it");
+    me.answer_if_asked<reply_of<M>>(as_answer<reply_of<M>>(run()));
+  } else {
+    me.answer_if_asked<std::decay_t<gives>>(result<std::decay_t<gives>>{run()});
   }
 }
+
+/// A handler that needs no context: there is nothing to answer either.
+template <class A, class M>
+inline constexpr bool gives_nothing = false;
+template <class A, class M>
+  requires(handles_alone<A, M> && !handles_with_context<A, M> && !callable_message<M>)
+inline constexpr bool gives_nothing<A, M> = std::is_void_v<decltype(std::declval<A&>().handle(std::declval<M>()))>;
 
 /// Mail that carries its handler.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
@@ -60,7 +68,7 @@ void deliver_to_actor(body& b, turn& t, envelope& e) {
   } content{static_cast<letter<Payload>&>(e).body};
   M& message = *static_cast<M*>(open(e, origin));
   try {
-    if constexpr (handles_alone<A, M> && !handles_with_context<A, M> && !callable_message<M>) {
+    if constexpr (gives_nothing<A, M>) {
       mine.object.handle(std::move(message));
     } else {
       context me{mine, t, origin, plain<M>};

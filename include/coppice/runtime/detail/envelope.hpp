@@ -213,6 +213,22 @@ concept has_constant_priority = requires {
   typename std::integral_constant<int, M::priority>;
 };
 
+template <class M>
+concept can_be_broadcast = requires {
+  requires !std::is_member_pointer_v<decltype(&M::can_be_broadcast)>;
+  requires M::can_be_broadcast;
+};
+template <class M>
+concept passes_gates = requires {
+  requires !std::is_member_pointer_v<decltype(&M::passes_gates)>;
+  requires M::passes_gates;
+};
+template <class M>
+concept keeps_receive_timeout = requires {
+  requires !std::is_member_pointer_v<decltype(&M::keeps_receive_timeout)>;
+  requires M::keeps_receive_timeout;
+};
+
 /// What a message may say of itself, as a constant or a function: `priority`, for mailboxes that care, and
 /// `routing_key`, for routers. `in` gives the message within the payload of a letter.
 template <class M, class Payload, const M& (*in)(const Payload&)>
@@ -234,9 +250,9 @@ struct traits_of {
     if constexpr (requires(const M& m) { m.priority(); } || has_constant_priority<M>) type.priority = &priority;
     if constexpr (requires(const M& m) { m.routing_key(); }) type.key = &key;
     // Not whatever says it can be copied: a vector of what can't be says so, too.
-    if constexpr (std::is_trivially_copyable_v<M> || requires { requires M::can_be_broadcast; }) type.copy = &copy;
-    type.passes_gates = requires { requires M::passes_gates; };
-    type.unnoticed = requires { requires M::keeps_receive_timeout; };
+    if constexpr (std::is_trivially_copyable_v<M> || can_be_broadcast<M>) type.copy = &copy;
+    type.passes_gates = passes_gates<M>;
+    type.unnoticed = keeps_receive_timeout<M>;
   }
 };
 
