@@ -433,8 +433,8 @@ void actor_core::answer_children(turn& t, envelope& e) {
   const time_point now = t.k->now();
   for (const child_record* c : children_in_order()) {
     const bool down = c->spec && !t.k->alive(c->who);  // it waits for its restart, as one that has failed may
-    const auto waits = c->failed || down ? t.k->remaining(c->due).value_or(std::chrono::nanoseconds{0})
-                                         : std::chrono::nanoseconds{0};
+    const auto waits =
+        c->failed || down ? t.k->remaining(c->due).value_or(std::chrono::nanoseconds{0}) : std::chrono::nanoseconds{0};
     all.push_back({.id = c->name.empty() ? to_string(c->who) : c->name,
                    .who = down ? pid{} : c->who,
                    .state = down || waits.count() > 0 ? child_state::restarting : child_state::running,

@@ -126,4 +126,24 @@ TEST(message_kinds, what_goes_through_an_actor_ref_reaches_a_server_and_a_corout
   }
 }
 
+struct plain_question {};
+struct answers_by_value {
+  using protocol = coppice::protocol<plain_question, question>;
+  static std::string handle(plain_question) { return "by value"; }
+  static std::string handle(const question& m) { return m.text; }
+};
+
+TEST(returned_value, answers_a_request_as_respond_does) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto b = spawn_actor(s.rt, props<answers_by_value>());
+  (void)s.heard();
+  s.in(a, [b](context& me) {
+    me.request(b, plain_question{});
+    me.request(b, question{"asked"});
+    me.send(b, plain_question{});
+  });
+  EXPECT_EQ(s.heard(), (lines{"a: text by value", "a: text asked"}));
+}
+
 }  // namespace

@@ -67,7 +67,8 @@ template <class M>
 }
 template <class M, class A>
 [[nodiscard]] const message_type& mail_type(const actor_ref<A>&) noexcept {
-  static_assert(receives<A, M>, "the actor's class has no handler for this message");
+  static_assert(receives<A, M>,
+                "the actor's class has no handler for this message, or does not list it in its protocol");
   return mail_to<A, M>;
 }
 template <class M>
@@ -76,7 +77,8 @@ template <class M>
 }
 template <class M, class A>
 [[nodiscard]] const message_type& sent_type(const actor_ref<A>&) noexcept {
-  static_assert(receives<A, M>, "the actor's class has no handler for this message");
+  static_assert(receives<A, M>,
+                "the actor's class has no handler for this message, or does not list it in its protocol");
   return sent_to<A, M>;
 }
 template <class M>
@@ -85,7 +87,8 @@ template <class M>
 }
 template <class M, class A>
 [[nodiscard]] const message_type& request_type(const actor_ref<A>&) noexcept {
-  static_assert(receives<A, M>, "the actor's class has no handler for this message");
+  static_assert(receives<A, M>,
+                "the actor's class has no handler for this message, or does not list it in its protocol");
   return request_to<A, M>;
 }
 }  // namespace detail

@@ -17,17 +17,19 @@ class actor_ref {
 
   /// From a process or a plain thread: `counters.tell(me, bump{3})`. Never fails and never waits.
   template <class Host, class M>
-    requires detail::receives<A, std::decay_t<M>>
   void tell(Host& from, M&& message) const {
     using body = std::decay_t<M>;
+    static_assert(detail::receives<A, body>,
+                  "the actor's class has no handler for this message, or does not list it in its protocol");
     from.host().send(pid_, detail::signal::message,
                      detail::make_mail<body>(detail::mail_to<A, body>, std::forward<M>(message)));
   }
   /// From a process that is no actor: `const auto n = co_await counters.call<bump>(3);`; from a plain thread:
   /// `rt.call(counters.call<bump>(3))`. Actors use `context::request_future`.
   template <callable_message M, class... Args>
-    requires detail::receives<A, M>
   [[nodiscard]] detail::calling<M> call(Args&&... args) const {
+    static_assert(detail::receives<A, M>,
+                  "the actor's class has no handler for this message, or does not list it in its protocol");
     return detail::calling<M>{std::in_place, detail::request_to<A, M>, pid_, std::forward<Args>(args)...};
   }
 

@@ -10,9 +10,14 @@ template <class A, class M>
 concept handles_alone = requires(A& a, M m) { a.handle(std::move(m)); };
 template <class A, class M>
 concept handles_message = handles_with_context<A, M> || handles_alone<A, M>;
-/// What may be sent through an `actor_ref<A>`.
+template <class M, class... Ms>
+[[nodiscard]] consteval bool is_listed(protocol<Ms...>*) {
+  return (std::is_same_v<M, Ms> || ...);
+}
+/// What may be sent through an `actor_ref<A>`: what also reaches it from a timer, or by its pid.
 template <class A, class M>
-concept receives = handles_message<A, M> || handles_message<A, any_message>;
+concept receives = (handles_message<A, M> && is_listed<M>(static_cast<typename A::protocol*>(nullptr))) ||
+                   handles_message<A, any_message>;
 
 template <class A>
 struct actor_body : actor_core {
