@@ -112,7 +112,14 @@ void actor_core::run_letter(turn& t, envelope& e) {
   mail_origin origin;
   void* message = e.type->open(e, origin);
   if (origin.timer != 0) {
-    if (timer_is_over(t, origin)) return e.type->drop(*t.k, e, {});
+    bool over = true;
+    try {
+      over = timer_is_over(t, origin);
+    } catch (...) {  // its message could not be copied for the next time
+      e.type->drop(*t.k, e, {});
+      throw;
+    }
+    if (over) return e.type->drop(*t.k, e, {});
     e.type->close(e, origin);
   }
   if (run_message(t, origin, content_of(*e.type), message, &e)) return;
