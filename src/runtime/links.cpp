@@ -383,6 +383,7 @@ bool goes_first(kernel& k, const slot& p, const envelope& e) {
 
 /// Moves what goes first to the head of the queue, in its order. Their places stay where they were, empty.
 void kernel::bring_forward(slot& p, envelope* from) {
+  if (from == nullptr) return;
   if (goes_first(*this, p, *from)) {  // the oldest of them: the others when it is done
     p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
     return;

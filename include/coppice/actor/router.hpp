@@ -93,7 +93,7 @@ class router {
 
 /// Throws `std::invalid_argument` for a size of 0.
 template <class A>
-[[nodiscard]] props<router> pool_of(props<A> routee, pool_options options) {
+[[nodiscard]] props<router> pool_of(const props<A>& routee, pool_options options) {
   if (options.size == 0) throw std::invalid_argument{"pool_of: the size must be at least 1"};
   return props<router>(options.how, options.size,
                        router::spawn_one{[routee](context& me) { return me.spawn(routee).id(); }});

@@ -104,9 +104,9 @@ template <class T, class... Args>
 [[nodiscard]] result<pid> spawn_plain_object(kernel& k, birth&& with, Args&&... args) {
   k.before_spawn();
   using letter_t = object_start<T, std::decay_t<Args>...>;
-  static_assert(alignof(T) <= alignof(std::max_align_t) &&
-                    alignof(std::tuple<std::decay_t<Args>...>) <= alignof(std::max_align_t),
-                "over-aligned objects and arguments are not supported");
+  static_assert(alignof(T) <= alignof(std::max_align_t), "over-aligned objects are not supported");
+  static_assert(alignof(std::tuple<std::decay_t<Args>...>) <= alignof(std::max_align_t),
+                "over-aligned arguments are not supported");
   static_assert(sizeof(letter_t) <= letter_t::type_of.size);
   void* raw = allocate(letter_t::type_of.size);
   try {

@@ -60,6 +60,7 @@ template <class A, class M>
 inline constexpr bool gives_nothing = false;
 template <class A, class M>
   requires(handles_alone<A, M> && !handles_with_context<A, M> && !callable_message<M>)
+// NOLINTNEXTLINE(readability-static-accessed-through-instance): it is the user's, static or not
 inline constexpr bool gives_nothing<A, M> = std::is_void_v<decltype(std::declval<A&>().handle(std::declval<M>()))>;
 
 /// Mail that carries its handler.
@@ -136,13 +137,18 @@ bool dispatch_to(actor_core& core, context& me, const message_type& type, void* 
 }
 template <class A>
 void hand_rest(actor_core& core, context& me, any_message&& m) {
-  if constexpr (handles_message<A, any_message>) {
-    A& object = static_cast<actor_body<A>&>(core).object;
-    if constexpr (handles_with_context<A, any_message>)
-      object.handle(std::move(m), me);
-    else
-      object.handle(std::move(m));
-  }
+  A& object = static_cast<actor_body<A>&>(core).object;
+  if constexpr (handles_with_context<A, any_message>)
+    object.handle(std::move(m), me);
+  else
+    object.handle(std::move(m));
+}
+template <class A>
+consteval auto handler_of_rest() -> void (*)(actor_core&, context&, any_message&&) {
+  if constexpr (handles_message<A, any_message>)
+    return &hand_rest<A>;
+  else
+    return nullptr;
 }
 template <class A>
 concept decides_alone = requires(A& a, const child_failure& f) {
@@ -177,7 +183,7 @@ inline constexpr actor_class class_of{.plain = any_actor_type,
                                       .unmake = &unmake_instance<A>,
                                       .free = &free_actor<A>,
                                       .dispatch = &dispatch_to<A>,
-                                      .rest = handles_message<A, any_message> ? &hand_rest<A> : nullptr,
+                                      .rest = handler_of_rest<A>(),
                                       .decide = own_decider<A>()};
 
 template <class A>

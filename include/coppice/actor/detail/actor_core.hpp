@@ -57,17 +57,17 @@ struct actor_settings {
 /// What the core has to know of a class. Mail that carries its handler finds it by `plain`; while an actor is anything
 /// but plainly running, its type is `rare`, and all its mail comes through `offer`.
 struct actor_class {
-  body_type plain;
-  body_type rare;
-  void (*make)(actor_core&, context&);
-  void (*unmake)(actor_core&) noexcept;
-  void (*free)(actor_core&) noexcept;
+  body_type plain{};
+  body_type rare{};
+  void (*make)(actor_core&, context&) = nullptr;
+  void (*unmake)(actor_core&) noexcept = nullptr;
+  void (*free)(actor_core&) noexcept = nullptr;
   /// By the type of the message; false: it has no handler.
-  bool (*dispatch)(actor_core&, context&, const message_type& type, void* message);
+  bool (*dispatch)(actor_core&, context&, const message_type& type, void* message) = nullptr;
   /// Its handler for the rest; null: it has none.
-  void (*rest)(actor_core&, context&, any_message&&);
+  void (*rest)(actor_core&, context&, any_message&&) = nullptr;
   /// Its own decider; null: it has none.
-  directive (*decide)(actor_core&, context&, const child_failure&);
+  directive (*decide)(actor_core&, context&, const child_failure&) = nullptr;
 };
 
 /// From one actor to another, or to itself, ahead of its mail.

@@ -48,8 +48,8 @@ class gate {
 
  private:
   struct waiting {
-    pid sender;
-    envelope* mail;
+    pid sender{};
+    envelope* mail = nullptr;
   };
   [[nodiscard]] std::size_t level_of(const envelope& e) const noexcept;
   void add(envelope* e);
