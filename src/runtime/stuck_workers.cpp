@@ -22,6 +22,7 @@ void worker_scheduler::look_for_stalls(time_point now) {
     if (parked_.load() == 0) continue;
     slot* waiting = w.next.take_from_outside(threads_, biased_lock::access::open);
     if (waiting != nullptr) inject(*waiting);
+    if (w.surplus.load() != 0 && !guarded_.load()) wake_one();
   }
 }
 

@@ -1,5 +1,6 @@
 #include "internal/workers.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include <coppice/base/ensure.hpp>
@@ -161,7 +162,8 @@ bool worker_scheduler::worthy(const worker& v) {
   return backlog_ns >= worth || (v.buried.load(std::memory_order_relaxed) != 0 && worth < worth_at_hub_ns);
 }
 
-// A wake-up missed here costs parallelism for a moment only: this worker goes on with its queue, and looks again.
+// A wake-up missed here costs parallelism for a moment only: this worker goes on with its queue, and looks again. When
+// it does not, because it is in a long handler, the timekeeper looks.
 void worker_scheduler::wake_if_worth(const worker& w) {
   if (parked_.load(std::memory_order_relaxed) == 0) return;
   if (worthy(w) || !guarded_.load(std::memory_order_relaxed)) wake_one();
@@ -254,9 +256,13 @@ slot* worker_scheduler::pick(worker& w) {
 
 /// While a worker searches, nobody else is woken. Once it has found something it looks whether there is more.
 void worker_scheduler::call_for_help(const worker& w) {
-  if (w.surplus.load(std::memory_order_relaxed) != 0 || injected_size_.load(std::memory_order_seq_cst) != 0 ||
-      (w.victim != nullptr && w.victim->surplus.load(std::memory_order_relaxed) != 0))
-    wake_if_worth(w);
+  if (injected_size_.load(std::memory_order_seq_cst) != 0 || anybody_waits()) wake_if_worth(w);
+}
+
+bool worker_scheduler::anybody_waits() const {
+  return std::ranges::any_of(workers_, [](const std::atomic<worker*>& w) {
+    return w.load(std::memory_order_acquire)->surplus.load(std::memory_order_relaxed) != 0;
+  });
 }
 
 /// It was counted among the searchers, and has found something or given up.
@@ -435,7 +441,8 @@ slot* worker_scheduler::search(worker& w) {
   if (p == nullptr && !called_off(w) && count_ > 1 && !guarded_.exchange(true)) {
     p = stand_guard(w);
     guarded_ = false;
-    if (p != nullptr) wake_one();  // somebody else stands guard
+    // Somebody else stands guard: who waits in a queue counts on it, also when this one leaves for what is injected.
+    if (p != nullptr || anybody_waits()) wake_one();
   }
   if (p == nullptr && !called_off(w) && !w.woken) park(w);
   w.measured_at = clock_.now();

@@ -169,6 +169,7 @@ class worker_scheduler final : public scheduler {
   [[nodiscard]] static bool worthy(const worker& v);
   void stop_searching(worker& w);
   void call_for_help(const worker& w);
+  [[nodiscard]] bool anybody_waits() const;
   void hand_over(worker& w);
   void flush(worker& w);
   void clear(worker& w);
