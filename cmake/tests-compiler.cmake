@@ -11,3 +11,9 @@ add_test(NAME compiler.coroutine_defects
           --family ${compiler_family} --version ${compiler_major}
           --work ${PROJECT_BINARY_DIR}/compiler-probes)
 set_tests_properties(compiler.coroutine_defects PROPERTIES TIMEOUT 180 LABELS compiler)
+
+# Misuse that the headers refuse, in words that help.
+add_test(NAME compiler.refused_code
+  COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/refused/check.py --compiler ${CMAKE_CXX_COMPILER}
+          --include ${PROJECT_SOURCE_DIR}/include)
+set_tests_properties(compiler.refused_code PROPERTIES TIMEOUT 300 LABELS compiler)

@@ -125,7 +125,8 @@ void context::unbecome() {
 
 void context::add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry,
                         detail::envelope* first) {
-  entry.armed = turn_.k->arm(turn_.k->time_after(delay), this->id(), detail::signal::message, first);
+  entry.due = turn_.k->time_after(delay);
+  entry.armed = turn_.k->arm(entry.due, this->id(), detail::signal::message, first);
   core_.parts().timers.emplace(id, std::move(entry));
 }
 

@@ -249,7 +249,7 @@ void actor_core::destroy(body& b, kernel& k) noexcept {
       for (auto& c : std::exchange(static_cast<letter<continuation_ready>*>(e)->body.future->continuations, {}))
         c.call.drop(error_of(how));
     const bool own = e->what() != signal::message || e->type == &plain<poison_pill> || e->type == &plain<terminated>;
-    if (!own && !e->type->is_request && !k.crashed()) k.note_dead_letter(me.me_, *e);
+    if (!own && !k.crashed()) k.note_dead_letter(me.me_, *e);
     discard(k, e, how);
   };
   if (me.parts_) {

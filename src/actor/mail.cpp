@@ -342,10 +342,14 @@ bool actor_core::timer_is_over(turn& t, mail_origin& origin) {
   const auto found = parts_->timers.find(origin.timer);
   if (found == parts_->timers.end()) return true;
   timer_entry& timer = found->second;
-  if (timer.again)
-    timer.armed = t.k->arm(t.k->time_after(timer.period), me_, signal::message, timer.again());
-  else
+  if (timer.again) {
+    // In step with the first, however late this one is; what was missed is not made up for.
+    const auto late = std::max(t.k->now() - timer.due, std::chrono::nanoseconds{0});
+    timer.due += timer.period * (1 + late / timer.period);
+    timer.armed = t.k->arm(timer.due, me_, signal::message, timer.again());
+  } else {
     parts_->timers.erase(found);
+  }
   return false;
 }
 

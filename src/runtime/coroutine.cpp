@@ -132,7 +132,7 @@ void coroutine::destroy() noexcept {
   envelope* left = extras_ ? extras_->saved : nullptr;
   while (left != nullptr) {
     envelope* e = std::exchange(left, left->next.load(std::memory_order_relaxed));
-    if (!e->type->is_request && !k.crashed()) k.note_dead_letter(me, *e);
+    if (!k.crashed()) k.note_dead_letter(me, *e);
     discard(k, e, how);
   }
   free();

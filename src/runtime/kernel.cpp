@@ -541,7 +541,7 @@ bool kernel::abandon(pid who) {
   const std::vector<envelope*> at_gate = close_gate(who);
   finish(p, exit_reason::abandoned(), nullptr, stuck_in->next.load(std::memory_order_acquire));
   for (envelope* e : at_gate) {
-    note_unhandled(who, *e);
+    note_dead_letter(who, *e);
     discard(*this, e, {loss::kind::ended, &given_up});
   }
   release_claim(p, *stuck_in);

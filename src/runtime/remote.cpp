@@ -40,9 +40,7 @@ void kernel::send_elsewhere(pid to, envelope* e) {
 /// Answers or drops a signal for a process that is not there, and leaves its envelope empty.
 void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
   switch (e.what()) {
-    case signal::message:
-      if (!e.type->is_request) note_dead_letter(to, e);
-      break;
+    case signal::message: note_dead_letter(to, e); break;
     case signal::link: {
       const link_signal l = static_cast<letter<link_signal>&>(e).body;
       untie(l.from, {.local = to, .remote = l.from, .what = tie::kind::link, .over = l.over});
@@ -143,10 +141,22 @@ void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
 }
 
 void kernel::note_dead_letter(pid to, const envelope& e) {
-  dead_letters_.fetch_add(1, std::memory_order_relaxed);
+  if (e.type->is_request) return;
   if (logs(log_level::info))
     log_throttled(flood::dead_letters, log_level::info, "dead letter",
                   {{"to", to_string(to)}, {"message", std::string{e.type->name}}});
+  count_dead_letter(to, e);
+}
+
+void kernel::note_unhandled(pid to, const envelope& e) {
+  if (logs(log_level::warning))
+    log_throttled(flood::unhandled, log_level::warning, "no handler for a message",
+                  {{"pid", to_string(to)}, {"name", name_of(to)}, {"message", std::string{e.type->name}}});
+  if (!e.type->is_request) count_dead_letter(to, e);
+}
+
+void kernel::count_dead_letter(pid to, const envelope& e) {
+  dead_letters_.fetch_add(1, std::memory_order_relaxed);
   // A letter about a dead letter is not worth one of its own.
   if (e.type != &plain<dead_letter>) events_->publish(dead_letter{to, e.type->name});
 }

@@ -63,6 +63,25 @@ TEST(log, of_floods_is_throttled_and_says_how_many_it_left_out) {
   EXPECT_EQ(sink->all[10], "dead letter and_before=490 more that were not logged");
 }
 
+TEST(log, of_a_message_without_a_handler_is_a_warning_that_names_both) {
+  const auto sink = std::make_shared<notes>();
+  sim::world w{1};
+  runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::warning, .log = sink}).rt();
+  const auto a = spawn_actor_named(rt, "deaf", props<behaving>([] { return behaviour{[](started, context&) {}}; }));
+  ASSERT_TRUE(a);
+  rt.send(a->id(), whisper{});
+  w.settle();
+  EXPECT_EQ(sink->all, (lines{"no handler for a message pid=" + to_string(a->id()) +
+                              " name=deaf message=coppice::studio::whisper"}));
+  EXPECT_EQ(rt.counters().dead_letters, 1U);
+  rt.kill(a->id());
+  w.settle();
+  rt.send(a->id(), whisper{});  // nobody is there: that is not its fault
+  w.settle();
+  EXPECT_EQ(sink->all.size(), 1U);
+  EXPECT_EQ(rt.counters().dead_letters, 2U);
+}
+
 TEST(log, of_an_actor_names_it) {
   const auto sink = std::make_shared<notes>();
   sim::world w{1};

@@ -121,7 +121,11 @@ struct desk {
     using reply = std::string;
     std::string file;
   };
-  using protocol = coppice::protocol<ask, std::string, error>;
+  struct ask_all {
+    using reply = std::string;
+    std::vector<std::string> files;
+  };
+  using protocol = coppice::protocol<ask, ask_all, std::string, error>;
   explicit desk(actor_ref<reader> who) : reads{who} {}
 
   void handle(const ask& m, context& me) {
@@ -130,6 +134,20 @@ struct desk {
       ++answered;  // between two messages, as in any handler
       again.respond(r ? *r : "can't say: " + r.error().to_string());
     });
+  }
+  void handle(const ask_all& m, context& me) {
+    struct sheet {
+      reply_to<std::string> to;
+      std::size_t missing;
+      std::string text;
+    };
+    const auto open = std::make_shared<sheet>(me.defer<std::string>(), m.files.size(), "");
+    for (const std::string& file : m.files)
+      me.reenter_after(me.request_future(reads, reader::read{file}, 2s),
+                       [open](const result<std::string>& r, context&) {
+                         open->text += r ? *r : "?";
+                         if (--open->missing == 0) open->to.reply(open->text);
+                       });
   }
   void handle(const std::string&) {}
   void handle(const error&) {}
@@ -231,6 +249,8 @@ TEST(actor_guide, futures_doors_and_sessions) {
   const auto failed = rt.call(front.call<desk::ask>(""));
   ASSERT_TRUE(failed);
   EXPECT_TRUE(failed->starts_with("can't say: no_reply")) << *failed;
+
+  EXPECT_EQ(rt.call(front.call<desk::ask_all>(std::vector<std::string>{"a", "", "b"})), "text of a?text of b");
 
   const auto gate = spawn_actor(rt, props<door>());
   gate.tell(rt, door::open{});

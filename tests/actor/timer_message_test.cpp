@@ -34,6 +34,25 @@ TEST(timer, that_repeats_goes_on_after_its_message_has_met_a_full_mailbox) {
   }
 }
 
+TEST(timer, that_repeats_stays_in_step_however_late_its_messages_are) {
+  stage s;
+  std::vector<time_point> at;
+  const time_point begin = s.world.now();
+  const auto b = spawn_actor(s.rt, props<behaving>([&at] {
+                               return behaviour{[](started, context& me) { (void)me.every(2500us, tick{}); },
+                                                [&at](tick, context& me) { at.push_back(me.now()); }};
+                             }));
+  s.pass(1s);
+  EXPECT_NEAR(static_cast<double>(at.size()), 400, 1);  // a wheel that ticks once a millisecond does not add up
+  node_of(s).stick(b.id(), 103ms);
+  s.pass(103ms);
+  at.clear();
+  s.pass(101ms);
+  ASSERT_GE(at.size(), 40U);  // those that were missed do not come all at once
+  EXPECT_LE(at.size(), 42U);
+  for (const time_point t : at) EXPECT_LT((t - begin) % 2500us, 1100us);
+}
+
 TEST(timer, that_comes_once_comes_through_a_full_mailbox) {
   stage s;
   const auto a = s.enter("a", {.mailbox = mailbox{.capacity = 1}});

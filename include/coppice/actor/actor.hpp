@@ -67,8 +67,7 @@ template <class M>
 }
 template <class M, class A>
 [[nodiscard]] const message_type& mail_type(const actor_ref<A>&) noexcept {
-  static_assert(receives<A, M>,
-                "the actor's class has no handler for this message, or does not list it in its protocol");
+  must_receive<A, M>();
   return mail_to<A, M>;
 }
 template <class M>
@@ -77,8 +76,7 @@ template <class M>
 }
 template <class M, class A>
 [[nodiscard]] const message_type& sent_type(const actor_ref<A>&) noexcept {
-  static_assert(receives<A, M>,
-                "the actor's class has no handler for this message, or does not list it in its protocol");
+  must_receive<A, M>();
   return sent_to<A, M>;
 }
 template <class M>
@@ -87,8 +85,7 @@ template <class M>
 }
 template <class M, class A>
 [[nodiscard]] const message_type& request_type(const actor_ref<A>&) noexcept {
-  static_assert(receives<A, M>,
-                "the actor's class has no handler for this message, or does not list it in its protocol");
+  must_receive<A, M>();
   return request_to<A, M>;
 }
 }  // namespace detail
@@ -173,6 +170,17 @@ void context::respond(V&& value) {
     give();
   else
     through_middleware(sender(), detail::plain<R>, &value, give);
+}
+
+template <class R>
+reply_to<R> context::defer() {
+  if (origin_.call == 0 || origin_.reply != &detail::plain<detail::reply_body<R>>)
+    throw std::logic_error{"context::defer: nobody waits for a " + std::string{type_name<R>()} + " as the answer to " +
+                           std::string{message_.name}};
+  auto state = std::make_shared<detail::pending_reply_of<R>>(turn_.k->weak_from_this(), id(), origin_.sender,
+                                                             std::exchange(origin_.call, 0));
+  if (const detail::kernel_section mine{*turn_.p, id().serial()}) turn_.k->defer(*turn_.p, state);
+  return reply_to<R>{std::move(state)};
 }
 
 template <class To, class M>

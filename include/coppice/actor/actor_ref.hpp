@@ -19,8 +19,7 @@ class actor_ref {
   template <class Host, class M>
   void tell(Host& from, M&& message) const {
     using body = std::decay_t<M>;
-    static_assert(detail::receives<A, body>,
-                  "the actor's class has no handler for this message, or does not list it in its protocol");
+    detail::must_receive<A, body>();
     from.host().send(pid_, detail::signal::message,
                      detail::make_mail<body>(detail::mail_to<A, body>, std::forward<M>(message)));
   }
@@ -28,8 +27,7 @@ class actor_ref {
   /// `rt.call(counters.call<bump>(3))`. Actors use `context::request_future`.
   template <callable_message M, class... Args>
   [[nodiscard]] detail::calling<M> call(Args&&... args) const {
-    static_assert(detail::receives<A, M>,
-                  "the actor's class has no handler for this message, or does not list it in its protocol");
+    detail::must_receive<A, M>();
     return detail::calling<M>{std::in_place, detail::request_to<A, M>, pid_, std::forward<Args>(args)...};
   }
 

@@ -86,6 +86,10 @@ class context {
   /// dead letter when nobody asked.
   template <class V>
   void respond(V&& value);
+  /// The answer to the call that is handled, to be given later, by anybody, `R` being the type of its reply. Until the
+  /// actor ends: then the caller hears `exited`. Throws `std::logic_error` when nobody waits for such an answer.
+  template <class R>
+  [[nodiscard]] reply_to<R> defer();
   /// `message`, which is the one being handled, goes on to `to` as it came: with its sender, and with the call that
   /// waits for an answer.
   template <class To, class M>
@@ -166,6 +170,8 @@ class context {
   /// `std::invalid_argument` for a negative delay, or a period that is not positive.
   template <class M>
   actor_timer after(std::chrono::nanoseconds delay, M message);
+  /// A copy of it at each multiple of `period` from now, however long the handlers take; but the next is sent when the
+  /// one before is received, so that those of which it was too late are left out.
   template <class M>
   actor_timer every(std::chrono::nanoseconds period, M message);
   bool cancel(actor_timer timer) { return core_.cancel_timer(*turn_.k, timer.value()); }

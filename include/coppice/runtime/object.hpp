@@ -35,6 +35,15 @@
 #include <coppice/runtime/detail/hooks.hpp>
 
 namespace coppice {
+
+// Of the actor library.
+class context;
+struct started;
+struct restarting;
+struct stopping;
+struct stopped;
+struct terminated;
+
 namespace detail {
 
 /// Tells a process to stop, as `stop` does: no message for its handlers.
@@ -82,8 +91,27 @@ struct idle_check {
 };
 struct no_watch {};
 
+struct nothing_known {};
+template <class T, class M>
+concept handles_as_actor = requires(T& t) { t.handle(std::declval<M>(), std::declval<context&>()); } &&
+                           !requires(T& t) { t.handle(std::declval<nothing_known>(), std::declval<context&>()); };
+/// A class with handlers for what only actors hear, or that take what only actors have.
+template <class T>
+[[nodiscard]] consteval bool is_actor() {
+  bool takes_context = false;
+  if constexpr (requires { typename T::protocol; })
+    takes_context = []<class... Ms>(protocol<Ms...>*) {
+      return (handles_as_actor<T, Ms> || ...);
+    }(static_cast<typename T::protocol*>(nullptr));
+  return takes_context || handles_as_actor<T, started> || handles_as_actor<T, restarting> ||
+         handles_as_actor<T, stopping> || handles_as_actor<T, stopped> || handles_as_actor<T, terminated>;
+}
+
 template <class T>
 struct object_body : body {
+  static_assert(!is_actor<T>(),
+                "this class has handlers of an actor, which a server would not call: spawn_actor(rt, props<T>()), "
+                "context::spawn and child<actor>(props<T>()) make actors");
   T object;
   [[no_unique_address]] std::conditional_t<has_idle<T>, idle_watch, no_watch> watch{};
   template <class... Args>

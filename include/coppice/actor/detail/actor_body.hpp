@@ -18,6 +18,11 @@ template <class M, class... Ms>
 template <class A, class M>
 concept receives = (handles_message<A, M> && is_listed<M>(static_cast<typename A::protocol*>(nullptr))) ||
                    handles_message<A, any_message>;
+template <class A, class M>
+consteval void must_receive() {
+  static_assert(receives<A, M>,
+                "the actor's class has no handler for this message, or does not list it in its protocol");
+}
 
 template <class A>
 struct actor_body : actor_core {
@@ -117,10 +122,25 @@ bool try_handler([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[may
   }
   return false;
 }
+template <class A, class M>
+consteval void must_handle() {
+  static_assert(handles_message<A, M>, "the protocol lists a message that the class does not handle");
+}
+/// Handlers of the life of an actor are optional, but one that is there must fit.
+template <class A, class E>
+consteval void must_fit() {
+  static_assert(handles_message<A, E> ||
+                    !(
+                        requires(A& a, E& m, context& me) { a.handle(m, me); } ||
+                        requires(A& a, E& m) { a.handle(m); } || requires(A& a, E& m, self& me) { a.handle(m, me); }),
+                "a handler for a message of the actor's life is never called: it takes the message by value or as "
+                "const&, and, if "
+                "it likes, a context&");
+}
 template <class A, class... Ms>
 bool try_handlers([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[maybe_unused]] const message_type& type,
                   [[maybe_unused]] void* message, protocol<Ms...>*) {
-  static_assert((handles_message<A, Ms> && ...), "the protocol lists a message that the class does not handle");
+  (must_handle<A, Ms>(), ...);
   return (try_handler<A, Ms>(object, me, type, message) || ...);
 }
 template <class A>
@@ -131,6 +151,7 @@ bool dispatch_to(actor_core& core, context& me, const message_type& type, void* 
   A& object = static_cast<actor_body<A>&>(core).object;
   using life = protocol<started, stopping, stopped, restarting, terminated, receive_timeout, exited>;
   return [&]<class... Es>(protocol<Es...>*) {
+    (must_fit<A, Es>(), ...);
     return (try_handler<A, Es>(object, me, type, message) || ...);
   }(static_cast<life*>(nullptr)) ||
          try_handlers<A>(object, me, type, message, static_cast<typename A::protocol*>(nullptr));
@@ -168,6 +189,12 @@ directive ask_instance_of(actor_core& core, [[maybe_unused]] context& me, const 
 }
 template <class A>
 consteval auto own_decider() -> directive (*)(actor_core&, context&, const child_failure&) {
+  static_assert(decides_itself<A> || !(
+                                         requires(A& a, child_failure& f) { a.decide(f); } ||
+                                         requires(A& a, child_failure& f, context& me) { a.decide(f, me); } ||
+                                         requires(A& a, child_failure& f, context& me) { a.decide(me, f); }),
+                "the class's decide() is never asked: it must be directive decide(const child_failure&), or have a "
+                "context& behind that");
   if constexpr (decides_itself<A>)
     return &ask_instance_of<A>;
   else

@@ -155,6 +155,7 @@ struct watched {
 };
 struct timer_entry {
   timer_ref armed;
+  time_point due{};
   std::chrono::nanoseconds period{0};
   std::function<envelope*()> again{};
 };

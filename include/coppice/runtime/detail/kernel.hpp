@@ -243,17 +243,16 @@ class kernel : public std::enable_shared_from_this<kernel> {
   }
   void log(log_level level, std::string_view text, std::span<const log_field> fields);
   /// What may come in floods: the first few of a second, and then how many more there were.
-  enum class flood : std::uint8_t { dead_letters, actor_failures };
+  enum class flood : std::uint8_t { dead_letters, unhandled, actor_failures };
   void log_throttled(flood what, log_level level, std::string_view text, std::initializer_list<log_field> fields);
   [[nodiscard]] bool logs(log_level level) const noexcept {
     return level >= options_.level && options_.level != log_level::off;
   }
   [[nodiscard]] event_stream& events() noexcept { return *events_; }
+  /// A message that nobody receives. A request is none: its caller hears of it.
   void note_dead_letter(pid to, const envelope& e);
-  /// The same, unless it is a request, whose caller hears that it was dropped.
-  void note_unhandled(pid to, const envelope& e) {
-    if (!e.type->is_request) note_dead_letter(to, e);
-  }
+  /// The same, because the process has no handler for it.
+  void note_unhandled(pid to, const envelope& e);
   void report_stall(slot& p, std::chrono::milliseconds lasting);
   void report_left_behind();
   void count_outside(std::uint64_t spawned, std::uint64_t ended) noexcept;
@@ -272,6 +271,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool crashed() const noexcept { return crashed_; }
 
  private:
+  void count_dead_letter(pid to, const envelope& e);
   void note_busy(turn& t, slot& p) noexcept {
     burst& b = t.out;
     ++b.met_busy;
@@ -373,7 +373,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
     time_point since{};
     std::uint64_t reports = 0;
   };
-  std::array<throttle, 2> floods_;
+  std::array<throttle, 3> floods_;
   struct gate_shard {
     std::mutex mutex;
     std::unordered_map<pid, std::shared_ptr<gate>> gates;

@@ -1,0 +1,49 @@
+// An actor lives through the failures of its handlers: its parent says how. Here it goes on as it is, and loses neither
+// its address nor the mail that waits.
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+#include <coppice/coppice.hpp>
+
+namespace {
+
+struct clerk {  // a plain class with handlers
+  struct file {
+    std::string paper;
+  };
+  struct how_many {
+    using reply = int;
+  };
+  using protocol = coppice::protocol<file, how_many>;
+
+  void handle(const file& m) {
+    if (m.paper.empty()) throw std::invalid_argument{"a blank sheet"};
+    ++filed;
+  }
+  [[nodiscard]] int handle(how_many) const { return filed; }
+  int filed = 0;
+};
+
+struct office {  // a parent answers for those it has spawned
+  using protocol = coppice::protocol<clerk::file, clerk::how_many>;
+
+  void handle(coppice::started, coppice::context& me) { desk = me.spawn(coppice::props<clerk>()); }
+  void handle(clerk::file m, coppice::context& me) { me.forward(desk, std::move(m)); }
+  void handle(clerk::how_many m, coppice::context& me) { me.forward(desk, m); }
+  static coppice::directive decide(const coppice::child_failure& f) {
+    std::cout << "the clerk has failed: " << f.reason << '\n';
+    return coppice::directive::resume;  // or restart, stop, escalate
+  }
+  coppice::actor_ref<clerk> desk;
+};
+
+}  // namespace
+
+int main() {
+  coppice::runtime rt;
+  const auto papers = coppice::spawn_actor(rt, coppice::props<office>());
+  for (const char* text : {"a letter", "", "an invoice"}) papers.tell(rt, clerk::file{text});
+  const coppice::result<int> filed = rt.call(papers.call<clerk::how_many>());
+  std::cout << (filed ? std::to_string(*filed) + " papers filed" : filed.error().to_string()) << '\n';
+}
