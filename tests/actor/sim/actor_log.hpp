@@ -10,7 +10,8 @@
 #include <vector>
 
 #include <coppice/actor/actor.hpp>
-#include <coppice/sim/explore.hpp>
+
+#include "seeds.hpp"
 
 namespace coppice::random_actors {
 
@@ -110,14 +111,7 @@ struct word {
 /// A turn takes 100 ns: what is done about a decision is done a few turns later.
 inline constexpr std::chrono::nanoseconds soon = 1ms;
 
-/// Branches so rare that one might doubt that any seed gets there.
-inline std::set<std::string, std::less<>>& marks() {
-  static std::set<std::string, std::less<>> all;
-  return all;
-}
-inline void mark(std::string_view name) {
-  if (!marks().contains(name)) marks().emplace(name);
-}
+using seeds::mark;
 
 /// The number of the failure that a reason is about; 0: of none.
 inline std::uint64_t id_of(const exit_reason& why) {

@@ -6,18 +6,15 @@
 #include <set>
 
 #include <coppice/actor/actor.hpp>
-#include <coppice/sim/explore.hpp>
+
+#include "seeds.hpp"
 
 namespace coppice {
 namespace {
 
 using namespace std::chrono_literals;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds = 30;
-#else
-constexpr std::uint64_t seeds = 600;
-#endif
+constexpr std::uint64_t seed_count = seeds::many(600, 30);
 
 enum class order : std::uint8_t { watch, unwatch, ask, send, fail, finish, nothing };
 struct command {
@@ -235,25 +232,20 @@ class course {
   std::vector<pid> everybody_;
 };
 
-void explore(const std::string& name, std::uint64_t first) {
+void tell_of_each_end_once(std::uint64_t first) {
   std::array<std::uint64_t, 3> of_cause{};
-  const std::string report = sim::explore({.name = name,
-                                           .first_seed = first,
-                                           .seeds = seeds,
-                                           .replay = "build/dev/bin/actor_sim_tests --gtest_filter=far_watch." + name},
-                                          [&](sim::world& w) {
-                                            course one{w};
-                                            one.play();
-                                            one.end();
-                                            for (std::size_t i = 0; i < 3; ++i)
-                                              of_cause.at(i) += one.what_happened().of_cause[i];
-                                          });
-  EXPECT_TRUE(report.empty()) << report;
+  const auto play = [&](sim::world& w) {
+    course one{w};
+    one.play();
+    one.end();
+    for (std::size_t i = 0; i < 3; ++i) of_cause.at(i) += one.what_happened().of_cause[i];
+  };
+  seeds::hold(seed_count, play, first);
   for (const std::uint64_t n : of_cause) EXPECT_GT(n, 0U);
 }
 
-TEST(far_watch, tells_of_each_end_once) { explore("tells_of_each_end_once", 1); }
-TEST(far_watch, tells_of_each_end_once_more) { explore("tells_of_each_end_once_more", 10'001); }
+TEST(far_watch, tells_of_each_end_once) { tell_of_each_end_once(1); }
+TEST(far_watch, tells_of_each_end_once_more) { tell_of_each_end_once(10'001); }
 
 }  // namespace
 }  // namespace coppice

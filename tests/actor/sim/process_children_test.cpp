@@ -3,18 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <coppice/actor/actor.hpp>
-#include <coppice/sim/explore.hpp>
+
+#include "seeds.hpp"
 
 namespace coppice {
 namespace {
 
 using namespace std::chrono_literals;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds = 30;
-#else
-constexpr std::uint64_t seeds = 400;
-#endif
+constexpr std::uint64_t seed_count = seeds::many(400, 30);
 
 struct tally {
   int made = 0;
@@ -89,14 +86,7 @@ void play(sim::world& w) {
   sim::require(t.failures == 0, "it has stopped with children");
 }
 
-TEST(process_children, leave_nothing_behind) {
-  const std::string report =
-      sim::explore({.name = "leave_nothing_behind",
-                    .seeds = seeds,
-                    .replay = "build/dev/bin/actor_sim_tests --gtest_filter=process_children.leave_nothing_behind"},
-                   play);
-  EXPECT_TRUE(report.empty()) << report;
-}
+TEST(process_children, leave_nothing_behind) { seeds::hold(seed_count, play); }
 
 class heir {
  public:

@@ -8,7 +8,8 @@
 
 #include <coppice/behaviour/async_stream.hpp>
 #include <coppice/behaviour/jobs.hpp>
-#include <coppice/sim/explore.hpp>
+
+#include "seeds.hpp"
 
 namespace coppice {
 namespace {
@@ -200,14 +201,10 @@ void property(sim::world& w, body what, int most) {
 }
 
 TEST(jobs_explored, streams_keep_order_and_bounds_and_leave_nothing) {
-  const sim::exploration how{
-      .name = "streams of jobs", .seeds = 800, .replay = "behaviour_sim_tests --gtest_filter=jobs_explored.streams*"};
-  EXPECT_EQ(sim::explore(how, [](sim::world& w) { property(w, streams, 4); }), "");
+  seeds::hold(800, [](sim::world& w) { property(w, streams, 4); });
 }
 TEST(jobs_explored, jobs_are_ended_and_forgotten_without_a_trace) {
-  const sim::exploration how{
-      .name = "jobs", .seeds = 800, .replay = "behaviour_sim_tests --gtest_filter=jobs_explored.jobs*"};
-  EXPECT_EQ(sim::explore(how, [](sim::world& w) { property(w, owns_jobs, 0); }), "");
+  seeds::hold(800, [](sim::world& w) { property(w, owns_jobs, 0); });
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <set>
 
 #include <coppice/behaviour/registry.hpp>
-#include <coppice/sim/explore.hpp>
+
+#include "seeds.hpp"
 
 namespace coppice {
 namespace {
@@ -140,18 +141,8 @@ void property(sim::world& w) {
   compare(rt, in, *b);
 }
 
-TEST(registry_explored, unique_entries_are_those_of_the_living) {
-  const sim::exploration how{.name = "a registry with unique keys",
-                             .seeds = 500,
-                             .replay = "behaviour_sim_tests --gtest_filter=registry_explored.unique*"};
-  EXPECT_EQ(sim::explore(how, property<names>), "");
-}
-TEST(registry_explored, duplicate_entries_are_those_of_the_living) {
-  const sim::exploration how{.name = "a registry with duplicate keys",
-                             .seeds = 500,
-                             .replay = "behaviour_sim_tests --gtest_filter=registry_explored.duplicate*"};
-  EXPECT_EQ(sim::explore(how, property<groups>), "");
-}
+TEST(registry_explored, unique_entries_are_those_of_the_living) { seeds::hold(500, property<names>); }
+TEST(registry_explored, duplicate_entries_are_those_of_the_living) { seeds::hold(500, property<groups>); }
 
 }  // namespace
 }  // namespace coppice

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <coppice/sim/explore.hpp>
+#include "seeds.hpp"
 
 namespace coppice::random_programs {
 
@@ -104,17 +104,6 @@ struct entry {
   return e.text.empty() ? out : out + " " + e.text;
 }
 
-/// How often rare things happened, over all seeds of this program run.
-inline std::map<std::string, std::uint64_t, std::less<>>& marks() {
-  static std::map<std::string, std::uint64_t, std::less<>> all;
-  return all;
-}
-inline void mark(std::string_view name) {
-  const auto found = marks().find(name);
-  if (found != marks().end())
-    ++found->second;
-  else
-    marks().emplace(name, 1);
-}
+using seeds::mark;
 
 }  // namespace coppice::random_programs

@@ -17,15 +17,8 @@
 namespace coppice::random_programs {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_per_block = 25;
-#else
-constexpr std::uint64_t seeds_per_block = 400;
-#endif
+constexpr std::uint64_t seeds_per_block = seeds::many(400, 25);
 constexpr std::uint64_t blocks = 20;
-constexpr std::uint64_t enough_for_marks = 800;  // a shard of the above, without sanitizers
-
-std::uint64_t seeds_run = 0;
 
 /// Branches so rare that one might doubt that any seed gets there. A run of many seeds has been in all of them.
 constexpr std::array expected_marks{
@@ -80,7 +73,6 @@ constexpr std::array expected_marks{
 };
 
 void property(sim::world& w) {
-  ++seeds_run;
   run one{w};
   one.play();
   one.calm_down();
@@ -90,22 +82,10 @@ void property(sim::world& w) {
 
 class random_programs : public testing::TestWithParam<std::uint64_t> {
  public:
-  static void TearDownTestSuite() {
-    if (seeds_run < enough_for_marks || testing::Test::HasFailure()) return;
-    for (const char* name : expected_marks) EXPECT_TRUE(marks().contains(name)) << "no seed has reached: " << name;
-  }
+  static void TearDownTestSuite() { seeds::expect_marks(expected_marks); }
 };
 
-TEST_P(random_programs, keep_the_rules) {
-  const std::uint64_t block = GetParam();
-  const std::string report =
-      sim::explore({.name = "random programs",
-                    .first_seed = 1 + block * seeds_per_block,
-                    .seeds = seeds_per_block,
-                    .replay = "build/dev/bin/runtime_sim_tests --gtest_filter=seeds/random_programs.keep_the_rules/0"},
-                   property);
-  EXPECT_TRUE(report.empty()) << report;
-}
+TEST_P(random_programs, keep_the_rules) { seeds::hold(seeds_per_block, property, 1 + GetParam() * seeds_per_block); }
 
 INSTANTIATE_TEST_SUITE_P(seeds, random_programs, testing::Range<std::uint64_t>(0, blocks));
 

@@ -13,14 +13,7 @@
 namespace coppice::random_trees {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_each = 25;
-#else
-constexpr std::uint64_t seeds_each = 400;
-#endif
-constexpr std::uint64_t enough_for_marks = 800;  // a shard of the above, without sanitizers
-
-std::uint64_t seeds_run = 0;
+constexpr std::uint64_t seeds_each = seeds::many(400, 25);
 
 /// A run of many seeds has been in all of these.
 constexpr std::array expected_marks{
@@ -45,24 +38,14 @@ constexpr std::array expected_marks{
 
 class random_trees : public testing::Test {
  public:
-  static void TearDownTestSuite() {
-    if (seeds_run < enough_for_marks || testing::Test::HasFailure()) return;
-    for (const char* name : expected_marks) EXPECT_TRUE(marks().contains(name)) << "no seed has reached: " << name;
-  }
+  static void TearDownTestSuite() { seeds::expect_marks(expected_marks); }
   static void keep_the_rules(const trouble& t) {
-    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    const std::string report =
-        sim::explore({.name = name,
-                      .seeds = seeds_each,
-                      .replay = "build/dev/bin/supervision_sim_tests --gtest_filter=random_trees." + name},
-                     [&](sim::world& w) {
-                       ++seeds_run;
-                       run one{w, t};
-                       one.play();
-                       one.end();
-                       one.check();
-                     });
-    EXPECT_TRUE(report.empty()) << report;
+    seeds::hold(seeds_each, [&](sim::world& w) {
+      run one{w, t};
+      one.play();
+      one.end();
+      one.check();
+    });
   }
 };
 

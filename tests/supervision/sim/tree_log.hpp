@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <coppice/sim/explore.hpp>
 #include <coppice/supervision/supervisor.hpp>
+
+#include "seeds.hpp"
 
 namespace coppice::random_trees {
 
@@ -110,14 +111,7 @@ struct entry {
   std::shared_ptr<const std::set<pid>> alive{};
 };
 
-/// Branches so rare that one might doubt that any seed gets there.
-inline std::set<std::string, std::less<>>& marks() {
-  static std::set<std::string, std::less<>> all;
-  return all;
-}
-inline void mark(std::string_view name) {
-  if (!marks().contains(name)) marks().emplace(name);
-}
+using seeds::mark;
 
 class program {
  public:
