@@ -10,14 +10,13 @@
 
 namespace coppice::seeds {
 
-/// `n`, or `sanitized` under a sanitizer, where a seed takes so much longer.
-[[nodiscard]] constexpr std::uint64_t many(std::uint64_t n, [[maybe_unused]] std::uint64_t sanitized) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return sanitized;
+inline constexpr bool is_sanitized = true;
 #else
-  return n;
+inline constexpr bool is_sanitized = false;
 #endif
-}
+/// `n`, or `few` under a sanitizer, where a seed takes so much longer.
+[[nodiscard]] constexpr std::uint64_t many(std::uint64_t n, std::uint64_t few) { return is_sanitized ? few : n; }
 
 inline std::uint64_t run = 0;  // by this program, so far
 
