@@ -61,35 +61,35 @@ task<> lap_client(self& me, To to, std::int64_t messages, std::int64_t times, st
 }
 
 // A ball between two of the same kind.
-struct ball_server {
-  using protocol = coppice::protocol<meet, item>;
+struct rally {
   std::int64_t full;
   std::vector<double>* laps;
   std::binary_semaphore* done;
-  ref<ball_server> other{};
   steady_clock::time_point start{};
-  void handle(meet m) { other = ref<ball_server>{m.other}; }
-  void handle(item i, self&) {
-    if (i.n == full) start = steady_clock::now();
-    if (i.n > 0) return other.cast<item>(i.n - 1);
+  [[nodiscard]] bool is_over(item ball) {
+    if (ball.n == full) start = steady_clock::now();
+    if (ball.n > 0) return false;
     laps->push_back(seconds(steady_clock::now() - start) * 1e9 / static_cast<double>(full));
     done->release();
+    return true;
+  }
+};
+struct ball_server {
+  using protocol = coppice::protocol<meet, item>;
+  rally game;
+  ref<ball_server> other{};
+  void handle(meet m) { other = ref<ball_server>{m.other}; }
+  void handle(item i, self&) {
+    if (!game.is_over(i)) other.cast<item>(i.n - 1);
   }
 };
 struct ball_actor {
   using protocol = coppice::protocol<meet, item>;
-  std::int64_t full;
-  std::vector<double>* laps;
-  std::binary_semaphore* done;
+  rally game;
   actor_ref<ball_actor> other{};
-  steady_clock::time_point start{};
-  ball_actor(std::int64_t f, std::vector<double>* l, std::binary_semaphore* d) : full{f}, laps{l}, done{d} {}
   void handle(meet m, context&) { other = actor_ref<ball_actor>{m.other}; }
   void handle(item i, context& me) {
-    if (i.n == full) start = steady_clock::now();
-    if (i.n > 0) return me.send(other, item{i.n - 1});
-    laps->push_back(seconds(steady_clock::now() - start) * 1e9 / static_cast<double>(full));
-    done->release();
+    if (!game.is_over(i)) me.send(other, item{i.n - 1});
   }
 };
 
@@ -133,12 +133,12 @@ both pingpong(const bench& b) {
   std::vector<double> of_server;
   std::vector<double> of_actor;
   const std::int64_t n = b.of(500'000);
-  const ref<ball_server> one = b.rt.spawn<ball_server>(n, &of_server, &done);
-  const ref<ball_server> two = b.rt.spawn<ball_server>(n, &of_server, &done);
+  const ref<ball_server> one = b.rt.spawn<ball_server>(rally{n, &of_server, &done});
+  const ref<ball_server> two = b.rt.spawn<ball_server>(rally{n, &of_server, &done});
   b.rt.cast<meet>(one, two.id());
   b.rt.cast<meet>(two, one.id());
-  const auto three = spawn_actor(b.rt, props<ball_actor>(n, &of_actor, &done));
-  const auto four = spawn_actor(b.rt, props<ball_actor>(n, &of_actor, &done));
+  const auto three = spawn_actor(b.rt, props<ball_actor>(rally{n, &of_actor, &done}));
+  const auto four = spawn_actor(b.rt, props<ball_actor>(rally{n, &of_actor, &done}));
   three.tell(b.rt, meet{four.id()});
   four.tell(b.rt, meet{three.id()});
   return compare(

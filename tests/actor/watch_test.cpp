@@ -208,81 +208,69 @@ TEST(watch, a_forged_notice_is_not_believed) {
   EXPECT_EQ(s.heard(), lines{});
 }
 
-TEST(watch, of_an_actor_on_a_node_that_is_lost_says_so_once) {
+/// `a` is here, `b` on another node.
+struct two_nodes {
   stage s;
   sim::node& far = s.world.add_node("far");
-  const auto a = s.enter("a");
-  const player_ref b = spawn_actor(far.rt(), s.role("b"));
-  s.in(a, [b](context& me) { me.watch(b); });
-  s.pass(1s);
-  (void)s.heard();
-  far.crash();
-  s.pass(5min);
-  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+  player_ref a = s.enter("a");
+  player_ref b = spawn_actor(far.rt(), s.role("b"));
+  two_nodes() {
+    s.pass(1s);
+    (void)s.heard();
+  }
+  void watch() {
+    s.in(a, [b = b](context& me) { me.watch(b); });
+    s.pass(1s);
+  }
+};
+
+TEST(watch, of_an_actor_on_a_node_that_is_lost_says_so_once) {
+  two_nodes n;
+  n.watch();
+  n.far.crash();
+  n.s.pass(5min);
+  EXPECT_EQ(n.s.heard(), (lines{"a: terminated node_gone noconnection"}));
 }
 
 TEST(watch, of_an_actor_on_another_node_hears_how_it_ended) {
-  stage s;
-  sim::node& far = s.world.add_node("far");
-  const auto a = s.enter("a");
-  const player_ref b = spawn_actor(far.rt(), s.role("b"));
-  s.in(a, [b](context& me) { me.watch(b); });
-  s.pass(1s);
-  (void)s.heard();
-  stop_actor(far.rt(), b.id());
-  s.pass(1s);
-  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
-  s.in(a, [b](context& me) { me.watch(b); });
-  s.pass(1s);
-  EXPECT_EQ(s.heard(), (lines{"a: terminated not_found noproc"}));
+  two_nodes n;
+  n.watch();
+  stop_actor(n.far.rt(), n.b.id());
+  n.s.pass(1s);
+  EXPECT_EQ(n.s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
+  n.watch();
+  EXPECT_EQ(n.s.heard(), (lines{"a: terminated not_found noproc"}));
 }
 
 TEST(watch, stopping_an_actor_on_another_node_works) {
-  stage s;
-  sim::node& far = s.world.add_node("far");
-  const auto a = s.enter("a");
-  const player_ref b = spawn_actor(far.rt(), s.role("b"));
-  s.pass(1s);
-  (void)s.heard();
-  s.in(a, [b](context& me) { me.stop(b.id()); });
-  s.pass(1s);
-  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
+  two_nodes n;
+  n.s.in(n.a, [b = n.b](context& me) { me.stop(b); });
+  n.s.pass(1s);
+  EXPECT_EQ(n.s.heard(), (lines{"b: stopping", "b: stopped"}));
 }
 
 TEST(watch, of_an_actor_on_a_node_that_is_lost_already_says_so) {
-  stage s;
-  sim::node& far = s.world.add_node("far");
-  const auto a = s.enter("a");
-  const player_ref b = spawn_actor(far.rt(), s.role("b"));
-  s.pass(1s);
-  far.crash();
-  s.pass(5min);
-  (void)s.heard();
-  s.in(a, [b](context& me) { me.watch(b); });
-  s.pass(5min);
-  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
+  two_nodes n;
+  n.far.crash();
+  n.s.pass(5min);
+  n.watch();
+  n.s.pass(5min);
+  EXPECT_EQ(n.s.heard(), (lines{"a: terminated node_gone noconnection"}));
 }
 
 TEST(watch, of_a_living_actor_that_cant_be_reached_says_so_once_and_can_be_renewed) {
-  stage s;
-  sim::node& near = s.world.nodes().front();
-  sim::node& far = s.world.add_node("far");
-  const auto a = s.enter("a");
-  const player_ref b = spawn_actor(far.rt(), s.role("b"));
-  s.in(a, [b](context& me) { me.watch(b); });
-  s.pass(1s);
-  (void)s.heard();
-  s.world.partition(near, far);
-  s.pass(5min);
-  EXPECT_EQ(s.heard(), (lines{"a: terminated node_gone noconnection"}));
-  s.world.heal();
-  s.pass(5min);
-  EXPECT_EQ(s.heard(), lines{}) << "it lives, and nobody says otherwise again";
-  s.in(a, [b](context& me) { me.watch(b); });
-  s.pass(1s);
-  stop_actor(far.rt(), b.id());
-  s.pass(1s);
-  EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
+  two_nodes n;
+  n.watch();
+  n.s.world.partition(n.s.world.nodes().front(), n.far);
+  n.s.pass(5min);
+  EXPECT_EQ(n.s.heard(), (lines{"a: terminated node_gone noconnection"}));
+  n.s.world.heal();
+  n.s.pass(5min);
+  EXPECT_EQ(n.s.heard(), lines{}) << "it lives, and nobody says otherwise again";
+  n.watch();
+  stop_actor(n.far.rt(), n.b.id());
+  n.s.pass(1s);
+  EXPECT_EQ(n.s.heard(), (lines{"b: stopping", "b: stopped", "a: terminated stopped normal"}));
 }
 
 TEST(watch, ends_with_who_watches_and_leaves_no_letter) {

@@ -346,7 +346,7 @@ void outsider(runtime& rt, storm& s, std::size_t which, unsigned seed) {
 
 /// Until the work is done, or the time is over where one is given.
 void wait_for_the_end(storm& s) {
-  const char* seconds = std::getenv("COPPICE_STORM_SECONDS");  // NOLINT(concurrency-mt-unsafe)
+  const char* seconds = std::getenv("COPPICE_STORM_SECONDS");  // NOLINT(concurrency-mt-unsafe): nobody sets any
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::seconds{seconds != nullptr ? std::stoi(seconds) : 0};
   while (seconds != nullptr ? std::chrono::steady_clock::now() < until : s.left.load() > 0) std::this_thread::yield();
