@@ -148,7 +148,7 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
   phase_ = phase::restarting;
   settle();
   if (made_) hear_quietly(t, restarting{cause});
-  end_instance(t);
+  end_instance(t, {errc::no_reply, "the actor was restarted before it had an answer"});
   if (parts_) {
     parts_->behaviours.clear();
     parts_->first_behaviours = 0;
@@ -183,15 +183,16 @@ void actor_core::complete_restart(turn& t) {
   create(t);
 }
 
-/// What belongs to the instance goes with it.
-void actor_core::end_instance(turn& t) {
+/// What belongs to the instance goes with it. Whoever waits for one of its continuations hears why.
+void actor_core::end_instance(turn& t, const error& why) {
   ++generation_;
   if (!parts_) return;
   for (const auto& [id, timer] : std::exchange(parts_->timers, {})) t.k->disarm(timer.armed);
   parts_->receive_timeout = no_timeout;
   ++parts_->receive_checks;
-  for (const auto& [number, f] : parts_->futures) f->continuations.clear();
-  for (const auto& [number, f] : parts_->ends) f->continuations.clear();
+  for (const auto* all : {&parts_->futures, &parts_->ends})
+    for (const auto& [number, f] : *all)
+      for (future_base::continuation& c : std::exchange(f->continuations, {})) c.call.drop(why);
 }
 
 // ---- the end
@@ -209,7 +210,7 @@ void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
   if (parts_) t.k->disarm(parts_->own.due);
   settle();
   if (made_) hear_quietly(t, stopping{ending_});
-  end_instance(t);
+  end_instance(t, {errc::exited, ending_.to_string()});
   stop_children(t, exit_reason::shutdown(), drain);
   if (phase_ == phase::stopping && (!parts_ || parts_->children.empty())) finish_stop(t);
 }

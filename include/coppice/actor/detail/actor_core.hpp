@@ -278,7 +278,7 @@ class actor_core : public body {
   void begin_stop(turn& t, exit_reason reason, bool drain);
   void finish_stop(turn& t);
   void go_on(turn& t);
-  void end_instance(turn& t);
+  void end_instance(turn& t, const error& why);
   void go_on_with_mail(turn& t);
   void replay(turn& t);
   template <class E>
