@@ -381,7 +381,8 @@ bool goes_first(kernel& k, const slot& p, const envelope& e) {
 
 }  // namespace
 
-/// Moves what goes first to the head of the queue, in its order. Their places stay where they were, empty.
+/// Moves what goes first to the head of the queue, in its order. Their places stay where they were, empty. Where it has
+/// looked through a long queue it leaves a mark, so that the next time it begins there.
 void kernel::bring_forward(slot& p, envelope* from) {
   if (from == nullptr) return;
   if (goes_first(*this, p, *from)) {  // the oldest of them: the others when it is done
@@ -389,8 +390,14 @@ void kernel::bring_forward(slot& p, envelope* from) {
     return;
   }
   envelope* before = nullptr;
-  for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+  envelope* last = from;
+  envelope* last_message = nullptr;
+  std::uint32_t looked_at = 0;
+  for (envelope* e = p.side != nullptr && p.side->seen != nullptr ? p.side->seen : from; e != nullptr;
+       last = e, e = e->next.load(std::memory_order_acquire)) {
+    ++looked_at;
     if (e->serial() != p.serial()) continue;
+    if (e->what() == signal::message) last_message = e;
     // Whoever watches it and then tells it to stop wants to hear how it ended.
     if (e->what() == signal::monitor || e->what() == signal::demonitor) apply_ahead(p, *e);
     if (!goes_first(*this, p, *e)) continue;
@@ -403,18 +410,38 @@ void kernel::bring_forward(slot& p, envelope* from) {
       p.mail.head = moved;
     before = moved;
   }
+  if (last_message != nullptr && looked_at > 64) {
+    side_block& side = side_of(p);
+    if (side.seen != nullptr) side.seen->become(signal::message);
+    side.seen = last_message;
+    last_message->become(signal::seen);
+  }
+  looked_ahead_.fetch_add(looked_at, std::memory_order_relaxed);
+  // Behind a push that is only half done nothing can be seen yet.
+  if (p.mail.tail.load(std::memory_order_acquire) != last)
+    p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
 }
 
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
   if (p.process == nullptr) return false;  // not born yet: once it is
   const std::uint8_t wanted = p.urgent.exchange(0, std::memory_order_seq_cst);
-  if (wanted == look_for_orders && p.is(slot::drains)) return false;
+  if ((wanted & (look_for_exit | look_at_yourself)) != 0 && find_exit(p, from, t, wanted)) return true;
+  if ((wanted & look_for_orders) != 0 && !p.is(slot::drains)) bring_forward(p, from);
+  if ((wanted & look_at_yourself) != 0) describe_yourself(p);
+  return false;
+}
+
+/// True: the process ends by a signal that is in its queue. Otherwise it was counted what waits.
+bool kernel::find_exit(slot& p, envelope* from, turn& t, std::uint8_t wanted) {
   std::uint32_t waiting = p.process->type->held(*p.process);
+  std::uint32_t looked_at = 0;
   const envelope* last = from;
   for (envelope* e = from; e != nullptr; last = e, e = e->next.load(std::memory_order_acquire)) {
+    ++looked_at;
     if (e->serial() != p.serial()) continue;
     switch (e->what()) {
-      case signal::message: ++waiting; break;
+      case signal::message:
+      case signal::seen: ++waiting; break;
       case signal::link:
       case signal::unlink:
       case signal::unlink_ack:
@@ -450,10 +477,9 @@ bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
   }
   // Behind a push that is only half done nothing can be seen yet.
   if (p.mail.tail.load(std::memory_order_acquire) != last)
-    p.urgent.fetch_or(wanted & (look_for_exit | look_for_orders), std::memory_order_relaxed);
-  if ((wanted & look_for_orders) != 0 && !p.is(slot::drains)) bring_forward(p, from);
+    p.urgent.fetch_or(wanted & look_for_exit, std::memory_order_relaxed);
+  looked_ahead_.fetch_add(looked_at, std::memory_order_relaxed);
   p.length.store(waiting, std::memory_order_relaxed);
-  if ((wanted & look_at_yourself) != 0) describe_yourself(p);
   return false;
 }
 

@@ -74,7 +74,7 @@ bool kernel::look_at(slot& p, std::vector<process_info>& into) {
 void kernel::count_waiting(slot& p, const envelope* from) {
   std::uint32_t waiting = p.process != nullptr ? p.process->type->held(*p.process) : 0;
   for (const envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire))
-    if (e->serial() == p.serial() && e->what() == signal::message) ++waiting;
+    if (e->serial() == p.serial() && (e->what() == signal::message || e->what() == signal::seen)) ++waiting;
   p.length.store(waiting, std::memory_order_relaxed);
 }
 
@@ -132,6 +132,7 @@ runtime_counters kernel::counters() {
   all.spawned += spawned_outside_.load(std::memory_order_relaxed);
   all.ended += ended_outside_.load(std::memory_order_relaxed);
   all.dead_letters = dead_letters_.load(std::memory_order_relaxed);
+  all.looked_ahead = looked_ahead_.load(std::memory_order_relaxed);
   all.timers = timers_->size();
   return all;
 }

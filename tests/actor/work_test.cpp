@@ -9,16 +9,20 @@ using namespace coppice;
 using namespace coppice::studio;
 
 struct work {
-  std::uint64_t signals;
+  std::uint64_t signals;  // handled, or looked at before their turn
   std::uint64_t steps;
 };
+std::uint64_t signals_of(stage& s) {
+  const runtime_counters all = s.rt.counters();
+  return all.handled + all.looked_ahead;
+}
 template <class F>
 work of(stage& s, F what) {
-  const std::uint64_t signals = s.rt.counters().handled;
+  const std::uint64_t signals = signals_of(s);
   const std::uint64_t steps = s.world.steps();
   what();
   s.world.settle();
-  return {s.rt.counters().handled - signals, s.world.steps() - steps};
+  return {signals_of(s) - signals, s.world.steps() - steps};
 }
 
 /// For twice as much, hardly more than twice the work.
@@ -79,6 +83,33 @@ TEST(work, of_failures_of_a_child_does_not_grow_with_the_mail_that_waits) {
       });
     });
     EXPECT_EQ(failures, n);
+    return done;
+  });
+}
+
+TEST(work, of_failures_of_a_child_does_not_grow_with_the_mail_of_its_parent) {
+  expect_linear([](int n) {
+    stage s;
+    int decisions = 0;
+    int waited = 0;
+    const auto p = s.enter("p", {.strategy = one_for_one({.decide = [&](const child_failure&) {
+                                   ++decisions;
+                                   return directive::resume;
+                                 }})});
+    player_ref c;
+    s.in(p, [&](context& me) { c = me.spawn(s.role("c")); });
+    sim::node& here = s.world.nodes().front();
+    const work done = of(s, [&] {
+      here.stick(p.id(), 1s);
+      here.stick(c.id(), 1s);
+      for (int i = 0; i < n; ++i) {
+        p.tell(s.rt, act{[&](context&) { waited += decisions < n ? 1 : 0; }});
+        c.tell(s.rt, act{[](context& me) { me.fail(exit_reason::error("no luck")); }});
+      }
+      s.pass(2s);
+    });
+    EXPECT_EQ(decisions, n);
+    EXPECT_GT(waited, n / 2) << "there was mail while it decided";
     return done;
   });
 }

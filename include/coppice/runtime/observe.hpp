@@ -42,6 +42,7 @@ struct runtime_counters {
   std::uint64_t spawned = 0;
   std::uint64_t ended = 0;
   std::uint64_t handled = 0;       ///< signals handled by all processes
+  std::uint64_t looked_ahead = 0;  ///< signals looked at before their turn, for what goes before them
   std::uint64_t turns = 0;         ///< times a worker took up a process
   std::uint64_t stolen = 0;        ///< processes taken from another worker's queue
   std::uint64_t parked = 0;        ///< times a worker went to sleep

@@ -33,6 +33,7 @@ struct envelope;
 enum class signal : std::uint16_t {
   vacant,   // no envelope has it: what a slot without a process accepts
   message,  // for the body, the hot one
+  seen,     // the same, and all before it were looked through for orders
   order,    // for an actor, ahead of the mail that waits
   reply,    // the answer to a call
   start,    // the first of every process

@@ -298,6 +298,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void apply_ahead(slot& p, envelope& e);
   void settle_links(slot& p, envelope* from, const envelope* kill);
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
+  [[nodiscard]] bool find_exit(slot& p, envelope* from, turn& t, std::uint8_t wanted);
   void bring_forward(slot& p, envelope* from);
   void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
               std::span<const open_call> unanswered = {});
@@ -362,6 +363,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   std::shared_ptr<transport> transport_;
   std::unique_ptr<scheduler> scheduler_;
   std::atomic<std::uint64_t> dead_letters_{0};
+  std::atomic<std::uint64_t> looked_ahead_{0};
   std::atomic<std::uint64_t> spawned_outside_{0};
   std::atomic<std::uint64_t> ended_outside_{0};
   time_point started_{};
