@@ -354,7 +354,7 @@ verdict kernel::handle_rare(slot& p, envelope& e, turn& t) {
   }
   switch (e.what()) {
     case signal::start: return begin(p, static_cast<start_letter&>(e), t);
-    case signal::seen: p.side->seen = nullptr; return offer_as_message(p, e, t);
+    case signal::seen: unmark(p); return e.what() == signal::done ? verdict::alive : offer(p, e, t);
     case signal::exit: return handle_exit(p, e, t);
     case signal::link_lost: return handle_link_lost(p, e, t);
     case signal::down: return take_down(p, e) ? offer_as_message(p, e, t) : dropped(e);
@@ -441,7 +441,7 @@ verdict kernel::begin(slot& p, start_letter& first, turn& t) {
 void kernel::finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
                     std::span<const open_call> unanswered) {
   const pid me = pid_of(p);
-  if (p.side != nullptr && p.side->seen != nullptr) p.side->seen->become(signal::message);
+  unmark(p);
   const bool parent_linked = p.is(slot::parent_linked);
   const bool born_linked = p.is(slot::born_linked);
   const pid parent = pid::from_parts(node_, p.parent_index, p.parent_serial);

@@ -391,18 +391,19 @@ void kernel::bring_forward(slot& p, envelope* from) {
   }
   envelope* before = nullptr;
   envelope* last = from;
-  envelope* last_message = nullptr;
+  envelope* mark = nullptr;
   std::uint32_t looked_at = 0;
   for (envelope* e = p.side != nullptr && p.side->seen != nullptr ? p.side->seen : from; e != nullptr;
        last = e, e = e->next.load(std::memory_order_acquire)) {
     ++looked_at;
     if (e->serial() != p.serial()) continue;
-    if (e->what() == signal::message) last_message = e;
     // Whoever watches it and then tells it to stop wants to hear how it ended.
     if (e->what() == signal::monitor || e->what() == signal::demonitor) apply_ahead(p, *e);
+    if (e->what() == signal::message || e->what() == signal::done) mark = e;
     if (!goes_first(*this, p, *e)) continue;
     envelope* moved = e->type->relocate(*e);
     e->become(signal::done);
+    mark = e;
     moved->next.store(from, std::memory_order_relaxed);
     if (before != nullptr)
       before->next.store(moved, std::memory_order_relaxed);
@@ -410,16 +411,22 @@ void kernel::bring_forward(slot& p, envelope* from) {
       p.mail.head = moved;
     before = moved;
   }
-  if (last_message != nullptr && looked_at > 64) {
+  if (mark != nullptr && looked_at > 64) {
+    unmark(p);
     side_block& side = side_of(p);
-    if (side.seen != nullptr) side.seen->become(signal::message);
-    side.seen = last_message;
-    last_message->become(signal::seen);
+    side.seen = mark;
+    side.seen_was = mark->what();
+    mark->become(signal::seen);
   }
   looked_ahead_.fetch_add(looked_at, std::memory_order_relaxed);
   // Behind a push that is only half done nothing can be seen yet.
   if (p.mail.tail.load(std::memory_order_acquire) != last)
     p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
+}
+
+void kernel::unmark(slot& p) {
+  if (p.side == nullptr || p.side->seen == nullptr) return;
+  std::exchange(p.side->seen, nullptr)->become(p.side->seen_was);
 }
 
 bool kernel::look_ahead(slot& p, envelope* from, turn& t) {
@@ -440,8 +447,8 @@ bool kernel::find_exit(slot& p, envelope* from, turn& t, std::uint8_t wanted) {
     ++looked_at;
     if (e->serial() != p.serial()) continue;
     switch (e->what()) {
-      case signal::message:
-      case signal::seen: ++waiting; break;
+      case signal::seen: waiting += p.side->seen_was == signal::message ? 1U : 0U; break;
+      case signal::message: ++waiting; break;
       case signal::link:
       case signal::unlink:
       case signal::unlink_ack:

@@ -37,7 +37,8 @@ struct side_block {
   flat_map<std::uint64_t, nothing, number_hash> timers;  // started and neither received nor cancelled
   std::vector<std::weak_ptr<pending_reply>> replies;
   std::uint64_t refs = 0;
-  envelope* seen = nullptr;  // in the queue, with that signal
+  envelope* seen = nullptr;  // in the queue, with that signal; ...
+  signal seen_was{};         // ... what it was before
   std::uint32_t unlinks = 0;
 
   static void* operator new(std::size_t n) { return allocate(n); }

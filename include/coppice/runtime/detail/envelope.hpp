@@ -33,7 +33,6 @@ struct envelope;
 enum class signal : std::uint16_t {
   vacant,   // no envelope has it: what a slot without a process accepts
   message,  // for the body, the hot one
-  seen,     // the same, and all before it were looked through for orders
   order,    // for an actor, ahead of the mail that waits
   reply,    // the answer to a call
   start,    // the first of every process
@@ -49,6 +48,7 @@ enum class signal : std::uint16_t {
   wait_over,  // the time of a wait may be over
   wake,       // a yield, or blocking work that is done
   done,       // dealt with ahead of its turn
+  seen,       // a message, or done: up to here the queue was looked through for orders
 };
 
 /// How a message ends that is not received.

@@ -300,6 +300,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool look_ahead(slot& p, envelope* from, turn& t);
   [[nodiscard]] bool find_exit(slot& p, envelope* from, turn& t, std::uint8_t wanted);
   void bring_forward(slot& p, envelope* from);
+  static void unmark(slot& p);
   void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
               std::span<const open_call> unanswered = {});
   void end(slot& p, turn& t, envelope* rest);
