@@ -18,7 +18,11 @@ inline constexpr bool is_sanitized = false;
 /// `n`, or `few` under a sanitizer, where a seed takes so much longer.
 [[nodiscard]] constexpr std::uint64_t many(std::uint64_t n, std::uint64_t few) { return is_sanitized ? few : n; }
 
-inline std::uint64_t run = 0;  // by this program, so far
+/// By each suite, so far.
+inline std::map<std::string, std::uint64_t, std::less<>>& run() {
+  static std::map<std::string, std::uint64_t, std::less<>> counts;
+  return counts;
+}
 
 /// Expects `property` to hold for so many seeds. A failure says how to replay it.
 template <class Property>
@@ -30,7 +34,7 @@ void hold(std::uint64_t count, Property property, std::uint64_t first = 1) {
                                            .seeds = count,
                                            .replay = std::string{program_invocation_name} + " --gtest_filter=" + name},
                                           [&](sim::world& w) {
-                                            ++run;
+                                            ++run()[test.test_suite_name()];
                                             property(w);
                                           });
   EXPECT_TRUE(report.empty()) << report;
@@ -51,7 +55,8 @@ inline void mark(std::string_view name) {
 /// At the end of a suite: a shard of it has enough seeds to reach them all, unless it is sanitized.
 template <class Names>
 void expect_marks(const Names& names) {
-  if (run < 800 || testing::Test::HasFailure()) return;
+  if (run()[testing::UnitTest::GetInstance()->current_test_suite()->name()] < 800 || testing::Test::HasFailure())
+    return;
   for (const char* name : names) EXPECT_TRUE(marks().contains(name)) << "no seed has reached: " << name;
 }
 

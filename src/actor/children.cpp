@@ -46,6 +46,9 @@ void actor_core::take_order(turn& t, actor_order o) {
     case kind::resume: return on_resume(t, o);
     case kind::restart: return on_restart(t, o);
     case kind::stop: return begin_stop(t, std::move(o.reason), false);
+    case kind::stop_child:
+      if (child_record* c = find_child(o.from)) stop_child(t, *c, o.reason, false);
+      return;
     case kind::restart_due: return restart_due(t, o);
     case kind::kill_due: {
       handler_self me{t};
@@ -56,6 +59,7 @@ void actor_core::take_order(turn& t, actor_order o) {
     case kind::hold: return on_hold(t, o);
     case kind::let_go: return on_let_go(t, o);
     case kind::hold_due: return on_hold_due(t, o);
+    case kind::hold_over: parts().holds.erase(o.from); return;
   }
 }
 
@@ -112,6 +116,8 @@ void actor_core::revive(turn& t, child_record& c) {
   judgement j;
   if (!rules.custom && limit.restarts != unlimited.restarts && !c.window.add(t.k->now(), limit))
     j.what = directive::stop;
+  else if (!rules.custom)
+    j.after = wait_before(t, c, rules.options);
   announce(t, c, cause, j);
   apply(t, c, j, {.what = kind::failed, .from = c.who, .number = c.instance, .reason = cause});
 }
@@ -132,19 +138,19 @@ void actor_core::child_failed(turn& t, actor_order o) {
 }
 
 void actor_core::judge_child(turn& t, child_record& c, const actor_order& o) {
-  const pid who = c.who;
+  judgement j;
   try {
-    const judgement j = judge(t, settings_->strategy, c, o, true);
-    if (failed_) {  // the decider has let this actor fail, and the child is the reason: as by `escalate`
-      perpetrator_ = who;
-      if (!c.spec) send_order(*t.k, who, {.what = kind::resume});  // it was suspended with the others
-      return;
-    }
-    announce(t, c, o.reason, j);
-    apply(t, c, j, o);
+    j = judge(t, settings_->strategy, c, o, true);
   } catch (...) {  // the decider has failed, and with it this actor, as by `escalate`
-    fail(t, reason_of_failure(t), std::current_exception(), who);
+    if (!failed_) return fail(t, reason_of_failure(t), std::current_exception(), c.who);
   }
+  if (failed_) {  // it has done so by `context::fail`
+    perpetrator_ = c.who;
+    if (!c.spec) send_order(*t.k, c.who, {.what = kind::resume});  // it was suspended with the others
+    return;
+  }
+  announce(t, c, o.reason, j);
+  apply(t, c, j, o);
 }
 
 judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, const actor_order& o, bool own_word) {
@@ -170,11 +176,14 @@ judgement actor_core::judge(turn& t, const actor_strategy& by, child_record& c, 
     j.what = directive::stop;
     return j;
   }
-  if (options.wait) {
-    if (now - c.since >= options.wait->reset_after) c.in_a_row = 0;
-    j.after = options.wait->wait_after(++c.in_a_row, t.k->env().random().next());
-  }
+  j.after = wait_before(t, c, options);
   return j;
+}
+
+std::chrono::nanoseconds actor_core::wait_before(turn& t, child_record& c, const strategy_options& options) {
+  if (!options.wait) return std::chrono::nanoseconds{0};
+  if (t.k->now() - c.since >= options.wait->reset_after) c.in_a_row = 0;
+  return options.wait->wait_after(++c.in_a_row, t.k->env().random().next());
 }
 
 directive actor_core::ask_instance(turn& t, const child_failure& f) {
@@ -222,8 +231,8 @@ void actor_core::apply(turn& t, child_record& c, const judgement& j, const actor
 void actor_core::restart_later(turn& t, child_record& c, const judgement& j, const exit_reason& cause) {
   if (j.all)
     for (child_record* each : children_in_order())
-      if (each != &c && !each->spec && !each->stops && !each->held) {
-        each->held = true;
+      if (each != &c && !each->spec && !each->stops && !each->held_for) {
+        each->held_for = c.who;
         send_order(*t.k, each->who, {.what = kind::suspend});
       }
   if (j.after.count() <= 0) return restart_now(t, c, j.all, cause);
@@ -244,7 +253,7 @@ void actor_core::restart_due(turn& t, const actor_order& o) {
   child_record* c = find_child(o.from);
   if (c == nullptr || c->stops) {  // those that waited with it are left
     for (child_record* each : children_in_order())
-      if (o.marked && each->held) restart_one(t, *each, o.reason);
+      if (o.marked && each->held_for == o.from) restart_one(t, *each, o.reason);
     return;
   }
   if (c->instance == o.number) restart_now(t, *c, o.marked, o.reason);
@@ -267,13 +276,17 @@ void actor_core::restart_one(turn& t, child_record& c, const exit_reason& cause)
     return;
   }
   send_order(*t.k, c.who,
-             {.what = kind::restart, .number = ++c.instance, .marked = std::exchange(c.held, false), .reason = cause});
+             {.what = kind::restart,
+              .number = ++c.instance,
+              .marked = static_cast<bool>(std::exchange(c.held_for, {})),
+              .reason = cause});
 }
 
 // ---- ends of children
 
 void actor_core::stop(turn& t, pid who, exit_reason reason) {
-  if (child_record* c = find_child(who); c != nullptr && c->spec) return stop_child(t, *c, reason, false);
+  if (const child_record* c = find_child(who); c != nullptr && c->spec)  // not in the middle of a handler
+    return send_order(*t.k, me_, {.what = kind::stop_child, .from = who, .reason = std::move(reason)});
   send_order(*t.k, who, {.what = kind::stop, .reason = std::move(reason)});
 }
 
@@ -281,7 +294,7 @@ void actor_core::stop_child(turn& t, child_record& c, const exit_reason& reason,
   const bool again = std::exchange(c.stops, true);
   c.again = false;
   if (!c.spec) {
-    if (drain && !c.failed && !c.held && !again)
+    if (drain && !c.failed && !c.held_for && !again)
       t.k->send(c.who, signal::message, make_letter<poison_pill>(plain<poison_pill>));
     else
       send_order(*t.k, c.who, {.what = kind::stop, .reason = reason});

@@ -20,8 +20,13 @@ void actor_core::settle() noexcept {
   const bool plainly = takes_mail() && kept_.size() == 0 && settings_->on_receive.empty() &&
                        (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout));
   type = plainly ? &class_->plain : &class_->rare;
-  if (turn* t = turn_here())
-    if (const kernel_section mine{*t->p, me_.serial()}) t->p->set(slot::drains, !takes_mail());
+  turn* t = turn_here();
+  if (t == nullptr) return;
+  const kernel_section mine{*t->p, me_.serial()};
+  if (!mine) return;
+  // While it drained, nobody looked for orders.
+  if (t->p->is(slot::drains) && takes_mail()) t->p->urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
+  t->p->set(slot::drains, !takes_mail());
 }
 
 verdict actor_core::offer(body& b, turn& t, envelope& e) {
@@ -83,14 +88,17 @@ void actor_core::create(turn& t) {
     mail_origin nobody;
     {
       context me{*this, t, nobody, plain<started>};
-      if (!initialised_)
-        for (const auto& hook : settings_->on_init) hook(me);
-      initialised_ = true;
-      class_->make(*this, me);
-      made_ = true;
+      initialise(me);
+      if (!failed_) {
+        class_->make(*this, me);
+        if (failed_)  // by `context::fail`: as by an exception
+          class_->unmake(*this);
+        else
+          made_ = true;
+      }
     }
     t.message = &plain<started>;
-    hear(t, started{});
+    if (made_) hear(t, started{});
   } catch (const exit_with& x) {
     mail_origin nobody;
     stops_itself(t, nobody, x.reason());
@@ -103,6 +111,15 @@ void actor_core::create(turn& t) {
     ack_ = {};
     go_on(t);
   }
+}
+
+void actor_core::initialise(context& me) {
+  if (initialised_) return;
+  for (const auto& hook : settings_->on_init) {
+    hook(me);
+    if (failed_) return;
+  }
+  initialised_ = true;
 }
 
 /// Takes up its mail, and what it has to decide, if nothing is in the way.
@@ -148,7 +165,8 @@ void actor_core::begin_restart(turn& t, const exit_reason& cause) {
   phase_ = phase::restarting;
   settle();
   if (made_) hear_quietly(t, restarting{cause});
-  end_instance(t, {errc::no_reply, "the actor was restarted before it had an answer"});
+  end_instance(t);
+  drop_continuations();
   if (parts_) {
     parts_->behaviours.clear();
     parts_->first_behaviours = 0;
@@ -183,16 +201,20 @@ void actor_core::complete_restart(turn& t) {
   create(t);
 }
 
-/// What belongs to the instance goes with it. Whoever waits for one of its continuations hears why.
-void actor_core::end_instance(turn& t, const error& why) {
+/// What belongs to the instance goes with it.
+void actor_core::end_instance(turn& t) {
   ++generation_;
   if (!parts_) return;
   for (const auto& [id, timer] : std::exchange(parts_->timers, {})) t.k->disarm(timer.armed);
   parts_->receive_timeout = no_timeout;
   ++parts_->receive_checks;
+}
+
+/// So do these at a restart; at the end, who waits for them shall hear that it has ended.
+void actor_core::drop_continuations() {
+  if (!parts_) return;
   for (const auto* all : {&parts_->futures, &parts_->ends})
-    for (const auto& [number, f] : *all)
-      for (future_base::continuation& c : std::exchange(f->continuations, {})) c.call.drop(why);
+    for (const auto& [number, f] : *all) f->continuations.clear();
 }
 
 // ---- the end
@@ -210,7 +232,7 @@ void actor_core::begin_stop(turn& t, exit_reason reason, bool drain) {
   if (parts_) t.k->disarm(parts_->own.due);
   settle();
   if (made_) hear_quietly(t, stopping{ending_});
-  end_instance(t, {errc::exited, ending_.to_string()});
+  end_instance(t);
   stop_children(t, exit_reason::shutdown(), drain);
   if (phase_ == phase::stopping && (!parts_ || parts_->children.empty())) finish_stop(t);
 }
@@ -224,12 +246,10 @@ void actor_core::finish_stop(turn& t) {
 
 namespace {
 /// What waits for an answer here hears that there is none; and what holds itself is let go of.
-void end_futures(kernel& k, std::unordered_map<std::uint64_t, std::shared_ptr<future_base>>& all, const loss& how) {
-  for (const auto& [number, f] : all) {
-    k.disarm(f->due);
-    f->fail(k, error_of(how));
-    for (future_base::continuation& c : std::exchange(f->continuations, {})) c.call.drop(error_of(how));
-  }
+void end_future(kernel& k, future_base& f, const loss& how) {
+  k.disarm(f.due);
+  f.fail(k, error_of(how));
+  for (future_base::continuation& c : std::exchange(f.continuations, {})) c.call.drop(error_of(how));
 }
 
 void end_timers(kernel& k, const actor_parts& parts) {
@@ -247,8 +267,7 @@ void actor_core::destroy(body& b, kernel& k) noexcept {
   const loss how = loss_by(me.me_);
   const auto drop = [&](envelope* e) {
     if (e->type == &plain<continuation_ready>)
-      for (auto& c : std::exchange(static_cast<letter<continuation_ready>*>(e)->body.future->continuations, {}))
-        c.call.drop(error_of(how));
+      end_future(k, *static_cast<letter<continuation_ready>*>(e)->body.future, how);
     const bool own = e->what() != signal::message || e->type == &plain<poison_pill> || e->type == &plain<terminated>;
     if (!own && !k.crashed()) k.note_dead_letter(me.me_, *e);
     discard(k, e, how);
@@ -256,13 +275,18 @@ void actor_core::destroy(body& b, kernel& k) noexcept {
   if (me.parts_) {
     end_timers(k, *me.parts_);
     for (envelope* e : std::exchange(me.parts_->stash, {})) drop(e);
-    end_futures(k, me.parts_->futures, how);
-    end_futures(k, me.parts_->ends, how);
+    for (const auto* all : {&me.parts_->futures, &me.parts_->ends})
+      for (const auto& [number, f] : *all) end_future(k, *f, how);
+    for (const auto& f : me.parts_->done_too_late) end_future(k, *f, how);
   }
   while (envelope* e = me.kept_.take()) drop(e);
   if (me.parts_ && me.parts_->gate)
     for (envelope* e : k.close_gate(me.me_)) drop(e);
   me.class_->free(me);
+}
+
+envelope* actor_core::in_hand(const body& b) noexcept {
+  return static_cast<const actor_core&>(b).in_hand_.load(std::memory_order_acquire);
 }
 
 std::uint32_t actor_core::held(const body& b) noexcept {

@@ -5,7 +5,17 @@
 
 namespace coppice::detail {
 
-error no_answer(pid who) { return error{errc::no_reply, to_string(who) + " handled the request and did not answer"}; }
+error no_answer(const actor_core& who) {
+  return error{errc::no_reply,
+               to_string(who.id()) + (who.has_failed() ? " failed" : " handled the request and did not answer")};
+}
+
+namespace {
+/// Meanwhile, in code of the user that has come back late: then nothing else of it happens.
+bool was_abandoned(const turn& t) {
+  return t.guard.state.load(std::memory_order_acquire) != stall_guard::none && t.guard.was_taken();
+}
+}  // namespace
 
 verdict actor_core::keep(envelope& e) {
   kept_.add(&e);
@@ -54,14 +64,28 @@ void actor_core::replay(turn& t) {
            t.p->urgent.load(std::memory_order_relaxed) == 0) {
       --t.budget;
       const open_envelope e{kept_.take()};
-      verdict v = verdict::alive;
       if (e.get().what() == signal::reply)
         take_reply(t, e.get());
-      else if (!take_own(t, e.get(), v))
-        hand_over(t, e.get());
+      else
+        take_from_hand(t, e.get());
+      if (was_abandoned(t)) return;
     }
   }
   if (phase_ == phase::running) go_on_with_mail(t);
+}
+
+/// Mail that did not come straight from the queue: whoever abandons the actor has to know of it.
+void actor_core::take_from_hand(turn& t, envelope& e) {
+  struct holding {
+    std::atomic<envelope*>& hand;
+    holding(std::atomic<envelope*>& h, envelope& mail) : hand{h} { hand.store(&mail, std::memory_order_release); }
+    ~holding() { hand.store(nullptr, std::memory_order_release); }
+    holding(const holding&) = delete;
+    holding& operator=(const holding&) = delete;
+  };
+  const holding now{in_hand_, e};
+  verdict v = verdict::alive;
+  if (!take_own(t, e, v)) hand_over(t, e);
 }
 
 /// What is not for its handlers, or not just so.
@@ -115,7 +139,8 @@ void actor_core::run_letter(turn& t, envelope& e) {
     bool over = true;
     try {
       over = timer_is_over(t, origin);
-    } catch (...) {  // its message could not be copied for the next time
+    } catch (...) {  // its message could not be copied for the next time, so that there is none
+      (void)cancel_timer(*t.k, origin.timer);
       e.type->drop(*t.k, e, {});
       throw;
     }
@@ -148,7 +173,8 @@ bool actor_core::run_message(turn& t, mail_origin& origin, const message_type& w
   } catch (...) {
     failed(t, origin, reason_of_failure(t));
   }
-  if (const std::uint64_t call = std::exchange(origin.call, 0)) origin.fail(*t.k, origin.sender, call, no_answer(me_));
+  if (const std::uint64_t call = std::exchange(origin.call, 0))
+    origin.fail(*t.k, origin.sender, call, no_answer(*this));
   return given;
 }
 
@@ -315,6 +341,7 @@ void actor_core::take_reply(turn& t, envelope& e) {
 
 /// Now, or when it takes mail again; not those of an earlier instance.
 void actor_core::run_continuations(turn& t, const std::shared_ptr<future_base>& f) {
+  if (phase_ == phase::stopping) return parts_->done_too_late.push_back(f);
   auto open = std::exchange(f->continuations, {});
   for (auto at = open.begin(); at != open.end(); ++at) {
     if (at->generation != generation_) continue;
@@ -331,6 +358,11 @@ void actor_core::run_continuations(turn& t, const std::shared_ptr<future_base>& 
       stops_itself(t, origin, x.reason());
     } catch (...) {
       failed(t, origin, reason_of_failure(t));
+    }
+    if (was_abandoned(t)) {
+      const exit_reason why = exit_reason::abandoned();
+      for (; at != open.end(); ++at) at->call.drop(error_of({loss::kind::ended, &why}));
+      return;
     }
   }
 }
@@ -401,17 +433,22 @@ void actor_core::take_token(turn& t) {
     parts().token_parked = true;
     return;
   }
-  if (envelope* mail = parts().gate->take(*t.k, me_)) {
-    const open_envelope e{mail};
-    t.message = mail->type;
-    verdict v = verdict::alive;
-    if (!take_own(t, *mail, v)) hand_over(t, *mail);
-    if (phase_ != phase::ended) t.k->push_token(me_);
+  envelope* mail = parts().gate->take(*t.k, me_);
+  if (mail == nullptr) return;
+  const open_envelope e{mail};
+  t.message = mail->type;
+  try {
+    take_from_hand(t, *mail);
+  } catch (...) {  // without a token nobody would look at the gate again
+    t.k->push_token(me_);
+    throw;
   }
+  if (phase_ != phase::ended) t.k->push_token(me_);
 }
 
 void actor_core::on_hold(turn& t, const actor_order& o) {
   hold& mine = parts().holds[o.from];
+  if (mine.over) return;
   ++holds_;
   settle();
   if (mine.messages++ != 0) return;
@@ -424,7 +461,7 @@ void actor_core::on_hold(turn& t, const actor_order& o) {
 
 void actor_core::on_let_go(turn& t, const actor_order& o) {
   const auto found = parts().holds.find(o.from);
-  if (found == parts().holds.end()) return;
+  if (found == parts().holds.end() || found->second.over) return;
   --holds_;
   if (--found->second.messages == 0) {
     t.k->disarm(found->second.due);
@@ -437,9 +474,10 @@ void actor_core::on_hold_due(turn& t, const actor_order& o) {
   const auto found = parts().holds.find(o.from);
   if (found == parts().holds.end() || found->second.number != o.number) return;
   holds_ -= found->second.messages;
-  parts().holds.erase(found);
+  found->second = {.over = true};
   if (const auto theirs = t.k->gate_of(o.from))
     for (envelope* e : theirs->withdraw(me_)) t.k->turn_away(o.from, e);
+  send_order(*t.k, me_, {.what = actor_order::kind::hold_over, .from = o.from});
   if (holds_ == 0 && phase_ == phase::running) go_on(t);
 }
 

@@ -534,7 +534,9 @@ bool kernel::abandon(pid who) {
   if (!scheduler_->take_from_stuck(p, who.serial())) return false;
   envelope* stuck_in = p.mail.head;
   const exit_reason given_up = exit_reason::abandoned();
-  if (stuck_in->type->fail != nullptr) stuck_in->type->fail(*this, *stuck_in, error_of({loss::kind::ended, &given_up}));
+  envelope* held = p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
+  envelope& handled = held != nullptr ? *held : *stuck_in;
+  if (handled.type->fail != nullptr) handled.type->fail(*this, handled, error_of({loss::kind::ended, &given_up}));
   // Its frames belong to the thread that is stuck in them.
   {
     const std::scoped_lock lock{stranded_mutex_};

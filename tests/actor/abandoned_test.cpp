@@ -93,6 +93,85 @@ TEST(abandoned_actor, answers_the_call_that_it_is_stuck_in) {
   expect_answer_of_stuck(rt, spawn_actor(rt, props<stuck_actor>(std::ref(in), std::ref(out))), in, out);
 }
 
+TEST(abandoned_actor, answers_the_call_that_it_has_taken_from_its_gate) {
+  std::latch in{1};
+  std::latch out{1};
+  runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+  const auto limited = props<stuck_actor>(std::ref(in), std::ref(out)).with({.mailbox = mailbox{.capacity = 10}});
+  expect_answer_of_stuck(rt, spawn_actor(rt, limited), in, out);
+}
+
+/// Is stuck in the first of the calls that it has stashed, or in the first of its continuations.
+class late {
+ public:
+  struct open {};
+  struct go_on {};
+  struct watched {
+    std::latch stashed{1};
+    std::latch in{1};
+    std::latch out{1};
+    std::atomic<int> handled{0};
+  };
+  using protocol = coppice::protocol<number, open, go_on>;
+  explicit late(watched& w) : w_{&w} {}
+  void handle(number m, context& me) {
+    if (open_) return me.respond(work());
+    if (me.stashed() == 0) w_->stashed.count_down();
+    me.stash(m);
+  }
+  void handle(open, context& me) {
+    open_ = true;
+    me.unstash_all();
+  }
+  void handle(go_on, context& me) {
+    const auto done = me.blocking([] {});
+    for (int i = 0; i < 3; ++i) me.reenter_after(done, [this](const result<void>&, context&) { (void)work(); });
+  }
+
+ private:
+  long work() {
+    if (++w_->handled > 1) return 8;
+    w_->in.count_down();
+    w_->out.wait();
+    return 7;
+  }
+  watched* w_;
+  bool open_ = false;
+};
+
+TEST(abandoned_actor, answers_the_call_that_was_stashed_and_handles_nothing_more) {
+  late::watched w;
+  {
+    runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+    const auto a = spawn_actor(rt, props<late>(std::ref(w)));
+    result<long> answer = 0;
+    std::thread first{[&] { answer = rt.call(a.call<number>()); }};
+    w.stashed.wait();
+    for (int i = 0; i < 5; ++i) rt.send(a.id(), number{});
+    a.tell(rt, late::open{});
+    w.in.wait();
+    while (!rt.abandon(a.id())) std::this_thread::yield();
+    first.join();
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), errc::exited) << answer.error();
+    w.out.count_down();
+  }
+  EXPECT_EQ(w.handled, 1);
+}
+
+TEST(abandoned_actor, runs_no_more_continuations) {
+  late::watched w;
+  {
+    runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+    const auto a = spawn_actor(rt, props<late>(std::ref(w)));
+    a.tell(rt, late::go_on{});
+    w.in.wait();
+    while (!rt.abandon(a.id())) std::this_thread::yield();
+    w.out.count_down();
+  }
+  EXPECT_EQ(w.handled, 1);
+}
+
 TEST(abandoned_actor, answers_as_a_server_does) {
   std::latch in{1};
   std::latch out{1};

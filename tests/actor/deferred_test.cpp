@@ -112,6 +112,33 @@ TEST(deferred_answer, of_an_actor_that_ends_first_is_exited) {
   }
 }
 
+TEST(deferred_answer, that_waits_in_a_continuation_of_an_actor_that_stops_is_exited) {
+  for (const bool answered_meanwhile : {false, true}) {
+    stage s;
+    caller asks{s};
+    const auto kept = std::make_shared<std::vector<later>>();
+    const auto far = spawn_actor(s.rt, props<slow>(kept));
+    player_ref below;
+    const auto a = spawn_actor(
+        s.rt, props<behaving>([&, far] {
+          return behaviour{[&](started, context& me) { below = me.spawn(s.role("below")); },
+                           [far](const question&, context& me) {
+                             const auto mine = std::make_shared<later>(me.defer<std::string>());
+                             me.reenter_after(me.request_future(far, question{"?"}, 1min),
+                                              [mine](const result<std::string>&, context&) { mine->reply("done"); });
+                           }};
+        }));
+    asks.ask(a.id());
+    ASSERT_EQ(kept->size(), 1U);
+    s.world.nodes().front().stick(below.id(), 1s);  // so that the end takes a while
+    stop_actor(s.rt, a);
+    s.pass(100ms);
+    if (answered_meanwhile) kept->front().reply("too late");
+    s.pass(2s);
+    EXPECT_EQ(*asks.got, lines{"error exited"});
+  }
+}
+
 TEST(deferred_answer, is_no_longer_the_handlers_to_give) {
   stage s;
   caller asks{s};

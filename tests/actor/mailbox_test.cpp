@@ -158,6 +158,40 @@ TEST(waiting_senders, go_on_after_a_while_and_their_message_is_a_dead_letter) {
   EXPECT_EQ(s.dead_letters(), 2U);
 }
 
+/// Sends once more while it judges its child, which it does while it waits.
+struct sends_when_asked {
+  using protocol = coppice::protocol<act, note>;
+  sends_when_asked(pid t, std::shared_ptr<lines> b) : to{t}, book{std::move(b)} {}
+  static void handle(const act& m, context& me) { m.what(me); }
+  void handle(const note& m) const { book->push_back(m.text); }
+  directive decide(const child_failure&, context& me) const {
+    me.send(to, note{"one more"});
+    return directive::resume;
+  }
+  pid to;
+  std::shared_ptr<lines> book;
+};
+TEST(waiting_senders, that_have_waited_too_long_do_not_wait_for_what_they_sent_meanwhile) {
+  stage s;
+  const auto slow =
+      s.enter("slow", {.guardian = one_for_one({.wait = backoff{.first = 1h, .cap = 1h, .jitter = 0}}),
+                       .mailbox = mailbox{.capacity = 1, .when_full = when_full::sender_waits, .waits_at_most = 10s}});
+  const auto b = spawn_actor(s.rt, props<sends_when_asked>(slow.id(), s.book));
+  player_ref c;
+  b.tell(s.rt, act{[&](context& me) { c = me.spawn(s.role("c")); }});
+  s.in(slow, [](context&) { throw 1; });
+  b.tell(s.rt, act{[slow](context& me) {
+           for (int i = 0; i < 2; ++i) me.send(slow, note{std::to_string(i)});
+         }});
+  s.pass(9900ms);
+  s.world.nodes().front().stick(b.id(), 1s);  // its time is over before it has decided
+  s.in(c, [](context&) { throw 1; });
+  s.pass(2s);
+  (void)s.heard();
+  b.tell(s.rt, note{"mine"});
+  EXPECT_EQ(s.heard(), (lines{"mine"}));
+}
+
 TEST(waiting_senders, go_on_when_the_receiver_ends) {
   stage s;
   const auto slow = s.enter("slow", {.guardian = one_for_one({.wait = backoff{.first = 1min, .cap = 1h, .jitter = 0}}),

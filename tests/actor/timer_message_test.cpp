@@ -53,6 +53,34 @@ TEST(timer, that_repeats_stays_in_step_however_late_its_messages_are) {
   for (const time_point t : at) EXPECT_LT((t - begin) % 2500us, 1100us);
 }
 
+/// Can be copied so many times in all.
+struct rare {
+  explicit rare(int& l) : left{&l} {}
+  rare(const rare& other) : left{other.left} {
+    if ((*left)-- == 0) throw std::runtime_error{"no more of them"};
+  }
+  rare(rare&&) = default;
+  rare& operator=(const rare&) = default;
+  rare& operator=(rare&&) = default;
+  ~rare() = default;
+  int* left;
+};
+TEST(timer, whose_message_can_t_be_copied_again_ends_and_the_mail_goes_on) {
+  for (const std::size_t capacity : {0U, 10U})
+    for (const auto what : {directive::resume, directive::restart}) {
+      stage s;
+      const auto guardian = one_for_one({.decide = [what](const child_failure&) { return what; }});
+      const auto a = s.enter("a", {.guardian = guardian, .mailbox = mailbox{.capacity = capacity}});
+      int left = 4;
+      s.in(a, [&](context& me) { (void)me.every(1s, rare{left}); });
+      s.pass(10s);
+      EXPECT_EQ(left, -1) << "it failed once";
+      (void)s.heard();
+      for (int i = 0; i < 3; ++i) s.tell(a, "x");
+      EXPECT_EQ(s.heard(), (lines{"a: x", "a: x", "a: x"})) << capacity << to_string(what);
+    }
+}
+
 TEST(timer, that_comes_once_comes_through_a_full_mailbox) {
   stage s;
   const auto a = s.enter("a", {.mailbox = mailbox{.capacity = 1}});

@@ -17,6 +17,11 @@ struct counter {
 
 #if CASE == 0
 actor_ref<counter> sound(runtime& rt) { return spawn_actor(rt, props<counter>()); }
+struct generic {
+  using protocol = coppice::protocol<bump>;
+  static auto handle(bump, auto& me) { return static_cast<int>(me.id().index()); }
+};
+ref<generic> is_a_server(runtime& rt) { return rt.spawn<generic>(); }
 
 #elif CASE == 1
 // refused: no handler for this message, or does not list it in its protocol

@@ -21,7 +21,7 @@ class spawn_error : public error {
 using actor_timer = id<struct actor_timer_tag>;
 
 namespace detail {
-[[nodiscard]] error no_answer(pid who);
+[[nodiscard]] error no_answer(const actor_core& who);
 }
 
 /// Thread safety: for the actor itself only, in the handler it was given to.
@@ -171,7 +171,8 @@ class context {
   template <class M>
   actor_timer after(std::chrono::nanoseconds delay, M message);
   /// A copy of it at each multiple of `period` from now, however long the handlers take; but the next is sent when the
-  /// one before is received, so that those of which it was too late are left out.
+  /// one before is received, so that those of which it was too late are left out. When `message` can't be copied, that
+  /// is a failure, and the last of them.
   template <class M>
   actor_timer every(std::chrono::nanoseconds period, M message);
   bool cancel(actor_timer timer) { return core_.cancel_timer(*turn_.k, timer.value()); }
@@ -222,6 +223,7 @@ class context {
     }
   }
   [[nodiscard]] detail::kernel& host() const noexcept { return *turn_.k; }
+  [[nodiscard]] bool has_failed() const noexcept { return core_.has_failed(); }
   /// Of an actor without a class: what it begins with, and comes back to.
   void become_first(behaviour first);
 

@@ -91,10 +91,9 @@ struct idle_check {
 };
 struct no_watch {};
 
-struct nothing_known {};
 template <class T, class M>
-concept handles_as_actor = requires(T& t) { t.handle(std::declval<M>(), std::declval<context&>()); } &&
-                           !requires(T& t) { t.handle(std::declval<nothing_known>(), std::declval<context&>()); };
+concept handles_as_actor = !requires(T& t) { t.handle(std::declval<M>(), std::declval<self&>()); } &&
+                           requires(T& t) { t.handle(std::declval<M>(), std::declval<context&>()); };
 /// A class with handlers for what only actors hear, or that take what only actors have.
 template <class T>
 [[nodiscard]] consteval bool is_actor() {

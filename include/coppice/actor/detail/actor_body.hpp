@@ -50,13 +50,16 @@ void call_handler(A& object, context& me, M& message) {
   if constexpr (std::is_void_v<gives>) {
     run();
     if constexpr (callable_message<M>)
-      if constexpr (std::is_void_v<reply_of<M>>) me.answer_if_asked<void>(result<void>{});
+      if constexpr (std::is_void_v<reply_of<M>>)
+        if (!me.has_failed()) me.answer_if_asked<void>(result<void>{});
   } else if constexpr (callable_message<M>) {
     static_assert(std::is_convertible_v<gives, reply_of<M>> || std::is_same_v<std::decay_t<gives>, result<reply_of<M>>>,
                   "the handler of a call gives its reply, or a result of it");
-    me.answer_if_asked<reply_of<M>>(as_answer<reply_of<M>>(run()));
+    auto value = as_answer<reply_of<M>>(run());
+    if (!me.has_failed()) me.answer_if_asked<reply_of<M>>(std::move(value));
   } else {
-    me.answer_if_asked<std::decay_t<gives>>(result<std::decay_t<gives>>{run()});
+    result<std::decay_t<gives>> value{run()};
+    if (!me.has_failed()) me.answer_if_asked<std::decay_t<gives>>(std::move(value));
   }
 }
 
@@ -94,7 +97,7 @@ void deliver_to_actor(body& b, turn& t, envelope& e) {
   }
   if constexpr (callable_message<M>) {
     if (origin.call != 0) [[unlikely]]
-      origin.fail(*t.k, origin.sender, origin.call, no_answer(mine.id()));
+      origin.fail(*t.k, origin.sender, origin.call, no_answer(mine));
   }
 }
 
@@ -201,8 +204,10 @@ consteval auto own_decider() -> directive (*)(actor_core&, context&, const child
     return nullptr;
 }
 
-inline constexpr body_type any_actor_type{
-    .offer = &actor_core::offer, .destroy = &actor_core::destroy, .held = &actor_core::held};
+inline constexpr body_type any_actor_type{.offer = &actor_core::offer,
+                                          .destroy = &actor_core::destroy,
+                                          .held = &actor_core::held,
+                                          .in_hand = &actor_core::in_hand};
 template <class A>
 inline constexpr actor_class class_of{.plain = any_actor_type,
                                       .rare = any_actor_type,

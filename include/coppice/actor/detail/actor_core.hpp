@@ -78,12 +78,14 @@ struct actor_order {
     resume,       // to a child; marked: its own failure is answered
     restart,      // to a child; marked: it was suspended for it
     stop,         // to anybody
+    stop_child,   // to oneself: the child `from`, a process
     restart_due,  // to oneself: the wait of the child `from` is over; marked: all children
     kill_due,     // to oneself: the child `from` has not ended in time
     future_due,   // to oneself: the time of a future is over
     hold,         // to oneself: `from` has no room for what was sent to it
     let_go,       // it has
     hold_due,     // to oneself: it did not have it in time
+    hold_over,    // to oneself: what it said before that has been heard
   };
   kind what;
   pid from{};
@@ -132,7 +134,7 @@ struct child_record {
   std::uint64_t instance = 0;                // what it failed with an older number was answered
   bool failed = false;                       // not answered, or waiting for its restart
   bool hollow = false;                       // it failed before it had an instance
-  bool held = false;                         // suspended for a restart of all
+  pid held_for{};                            // suspended for a restart of all, which is that one's
   bool stops = false;
   bool again = false;  // a process: started again once it has ended
   restart_window window{};
@@ -148,6 +150,7 @@ struct hold {
   unsigned messages = 0;
   std::uint64_t number = 0;
   timer_ref due{};
+  bool over = false;  // it has waited for too long: what that one has said until then no longer counts
 };
 struct watched {
   monitor_ref ref;
@@ -169,6 +172,7 @@ struct actor_parts {
   std::deque<envelope*> stash;
   std::unordered_map<std::uint64_t, timer_entry> timers;
   std::unordered_map<std::uint64_t, std::shared_ptr<future_base>> futures;
+  std::vector<std::shared_ptr<future_base>> done_too_late;               // while it stops
   std::unordered_map<std::uint64_t, std::shared_ptr<future_base>> ends;  // by monitor: who waits for an end
   std::vector<actor_order> deferred;  // failures of children that come at the wrong time
   std::unordered_map<pid, hold> holds;
@@ -227,6 +231,7 @@ class actor_core : public body {
   static verdict offer(body& b, turn& t, envelope& e);
   static void destroy(body& b, kernel& k) noexcept;
   static std::uint32_t held(const body& b) noexcept;
+  static envelope* in_hand(const body& b) noexcept;
 
   // -- for handlers, in a handler of exceptions
   void failed(turn& t, mail_origin& origin, exit_reason why);
@@ -245,6 +250,7 @@ class actor_core : public body {
   /// Throws `spawn_failed` when this is no time for it.
   void before_spawn() const;
   [[nodiscard]] std::uint32_t suspended() const noexcept { return suspended_; }
+  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
   void add_child(turn& t, pid who, std::string name, std::shared_ptr<const child_spec> spec);
   [[nodiscard]] result<pid> start_process(turn& t, const child_spec& spec);
   void stop(turn& t, pid who, exit_reason reason);
@@ -273,12 +279,14 @@ class actor_core : public body {
   // its life: life.cpp
   void begin(turn& t, const start_letter& first);
   void create(turn& t);
+  void initialise(context& me);
   void begin_restart(turn& t, const exit_reason& cause);
   void complete_restart(turn& t);
   void begin_stop(turn& t, exit_reason reason, bool drain);
   void finish_stop(turn& t);
   void go_on(turn& t);
-  void end_instance(turn& t, const error& why);
+  void end_instance(turn& t);
+  void drop_continuations();
   void go_on_with_mail(turn& t);
   void replay(turn& t);
   template <class E>
@@ -305,6 +313,7 @@ class actor_core : public body {
   void take_down(turn& t, envelope& e);
   void take_reply(turn& t, envelope& e);
   void take_token(turn& t);
+  void take_from_hand(turn& t, envelope& e);
   void take_terminated(turn& t, envelope& e);
   void check_receive_timeout(turn& t, receive_check check);
   void arm_receive_check(turn& t, std::chrono::nanoseconds after);
@@ -322,6 +331,7 @@ class actor_core : public body {
   void judge_self(turn& t, const exit_reason& why, const std::exception_ptr& thrown);
   [[nodiscard]] judgement judge(turn& t, const actor_strategy& by, child_record& c, const actor_order& o,
                                 bool own_word);
+  [[nodiscard]] static std::chrono::nanoseconds wait_before(turn& t, child_record& c, const strategy_options& options);
   void announce(turn& t, const child_record& c, const exit_reason& why, const judgement& j);
   void apply(turn& t, child_record& c, const judgement& j, const actor_order& o);
   void restart_later(turn& t, child_record& c, const judgement& j, const exit_reason& cause);
@@ -356,8 +366,9 @@ class actor_core : public body {
   pid perpetrator_{};  // the child whose failure was escalated
   exit_reason ending_{};
   start_ack ack_{};
-  std::uint64_t instance_ = 0;    // as the parent counts
-  std::uint64_t generation_ = 0;  // of instances
+  std::atomic<envelope*> in_hand_{nullptr};  // what it handles, when that is not the head of its queue
+  std::uint64_t instance_ = 0;               // as the parent counts
+  std::uint64_t generation_ = 0;             // of instances
   std::uint64_t numbers_ = 0;
   std::uint32_t suspended_ = 0;
   std::uint32_t extra_ = 0;  // suspensions that end with the restart under way

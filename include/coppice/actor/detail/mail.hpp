@@ -105,7 +105,9 @@ template <class M>
       return e;
     }
   }
-  if (origin.sender) return make_letter<sent<content>>(plain<sent<content>>, origin.sender, std::forward<M>(message));
+  // Who called has its answer, or will have it from somebody else: it waits for no message.
+  if (origin.sender && !origin.called)
+    return make_letter<sent<content>>(plain<sent<content>>, origin.sender, std::forward<M>(message));
   return make_mail<content>(plain<content>, std::forward<M>(message));
 }
 

@@ -111,6 +111,8 @@ struct body_type {
   std::uint32_t (*held)(const body&) noexcept = nullptr;  // messages it has put aside
   /// Its last words, when it ends by itself: gives the reason it ends with after all. Null: it has none.
   exit_reason (*terminate)(body&, turn&, exit_reason) = nullptr;
+  /// What it handles when that is not the head of its queue, otherwise null. Asked by others.
+  envelope* (*in_hand)(const body&) noexcept = nullptr;
 };
 struct body {
   const body_type* type = nullptr;
