@@ -416,7 +416,7 @@ void actor_core::judge_self(turn& t, const exit_reason& why, const std::exceptio
       .what = kind::failed, .from = me_, .number = instance_, .marked = made_, .reason = why, .thrown = thrown};
   judgement j{.what = directive::escalate};
   exit_reason ends_with = why;
-  if (settings_->guardian || !how_.supervised) {
+  if (settings_->guardian || !supervised_) {
     try {
       j = judge(t, settings_->guardian.value_or(actor_strategy{}), own, o, false);
     } catch (...) {

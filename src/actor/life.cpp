@@ -14,7 +14,12 @@ timer_ref arm_order(kernel& k, pid me, std::chrono::nanoseconds after, actor_ord
 }
 
 actor_core::actor_core(const actor_class& c, std::shared_ptr<const actor_settings> s, actor_birth how) noexcept
-    : body{&c.rare}, class_{&c}, settings_{std::move(s)}, suspended_{how.suspended}, how_{how} {}
+    : body{&c.rare},
+      class_{&c},
+      settings_{std::move(s)},
+      suspended_{how.suspended},
+      of_actor_{how.of_actor},
+      supervised_{how.supervised} {}
 
 void actor_core::settle() noexcept {
   const bool plainly = takes_mail() && kept_.size() == 0 && settings_->on_receive.empty() &&
@@ -143,7 +148,7 @@ void actor_core::fail(turn& t, exit_reason why, std::exception_ptr thrown, pid p
   ++suspended_;
   settle();
   tell_children(t, actor_order::kind::suspend, perpetrator_);
-  if (!how_.of_actor) return judge_self(t, why, thrown);
+  if (!of_actor_) return judge_self(t, why, thrown);
   send_order(*t.k, parent_,
              {.what = actor_order::kind::failed,
               .from = me_,

@@ -374,7 +374,8 @@ class actor_core : public body {
   std::uint32_t extra_ = 0;  // suspensions that end with the restart under way
   std::uint32_t holds_ = 0;
   phase phase_ = phase::starting;
-  actor_birth how_;
+  bool of_actor_;    // its parent is an actor, who supervises it
+  bool supervised_;  // by a supervisor
   bool made_ = false;
   bool initialised_ = false;
   bool failed_ = false;
