@@ -412,6 +412,7 @@ void actor_core::restart_process(turn& t, child_record& c) {
 void actor_core::judge_self(turn& t, const exit_reason& why, const std::exception_ptr& thrown) {
   child_record& own = parts().own;
   own.who = me_;
+  own.name = t.k->name_of(me_);
   const actor_order o{
       .what = kind::failed, .from = me_, .number = instance_, .marked = made_, .reason = why, .thrown = thrown};
   judgement j{.what = directive::escalate};

@@ -318,7 +318,7 @@ verdict kernel::handle_exit(slot& p, envelope& e, turn& t) {
   return verdict::ended;
 }
 
-void kernel::send_link_lost(pid to, pid other, connection lost) {
+void kernel::send_link_lost(pid to, pid other, connection_number lost) {
   send(to, signal::link_lost, make_letter<link_signal>(plain<link_signal>, other, lost));
   if (alive(to)) table_[to.index()].urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
 }

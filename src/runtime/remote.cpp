@@ -26,7 +26,7 @@ void kernel::send_elsewhere(pid to, envelope* e) {
     return;
   }
   // A link goes over the connection it is tied to, or not at all.
-  const connection over =
+  const connection_number over =
       e->what() == signal::link ? static_cast<letter<link_signal>*>(e)->body.over : connection_to(to);
   if (over != 0) {
     parcel out{shared_from_this(), to, e};
@@ -66,7 +66,7 @@ void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
   e.type->drop(*this, e, {loss::kind::unreachable, &why, to});
 }
 
-void kernel::deliver(connection over, parcel p) {
+void kernel::deliver(connection_number over, parcel p) {
   const pid to = p.to();
   envelope* e = p.release();
   if (to.node() != node_) {  // for an earlier incarnation
@@ -94,7 +94,7 @@ void kernel::deliver(connection over, parcel p) {
   send_due(to, e);
 }
 
-void kernel::node_lost(node_id node, connection lost) {
+void kernel::node_lost(node_id node, connection_number lost) {
   for (const tie& t : ties_->take(node, lost)) {
     switch (t.what) {
       case tie::kind::link: send_link_lost(t.local, t.remote, lost); break;
@@ -114,7 +114,7 @@ void kernel::node_lost(node_id node, connection lost) {
   events_->publish(coppice::node_down{node});
 }
 
-connection kernel::connection_to(pid remote) {
+connection_number kernel::connection_to(pid remote) {
   return transport_ && remote.node() != node_ ? transport_->connect(remote.node()) : 0;
 }
 
@@ -150,7 +150,8 @@ void kernel::note_dead_letter(pid to, const envelope& e) {
 
 void kernel::note_unhandled(pid to, const envelope& e) {
   if (logs(log_level::warning))
-    log_throttled(flood::unhandled, log_level::warning, "no handler for a message",
+    log_throttled(flood::unhandled, log_level::warning,
+                  "no handler for a message; does its class list it in its protocol?",
                   {{"pid", to_string(to)}, {"name", name_of(to)}, {"message", std::string{e.type->name}}});
   if (!e.type->is_request) count_dead_letter(to, e);
 }

@@ -6,8 +6,8 @@ namespace coppice::sim {
 class node_transport final : public transport {
  public:
   node_transport(network& net, node_id from) : net_{net}, from_{from} {}
-  connection connect(node_id to) override { return net_.connect(from_, to); }
-  bool send(connection over, parcel& p) override { return net_.send(from_, over, p); }
+  connection_number connect(node_id to) override { return net_.connect(from_, to); }
+  bool send(connection_number over, parcel& p) override { return net_.send(from_, over, p); }
 
  private:
   network& net_;
@@ -18,7 +18,7 @@ std::shared_ptr<transport> network::attach(node_id from) { return std::make_shar
 
 // ---- sending
 
-connection network::connect(node_id from, node_id to) {
+connection_number network::connect(node_id from, node_id to) {
   endpoint& mine = endpoints_[{from, to}];
   if (mine.up) return mine.generation;
   const node* peer = world_.find(to);
@@ -30,7 +30,7 @@ connection network::connect(node_id from, node_id to) {
   return mine.generation;
 }
 
-bool network::send(node_id from, connection over, parcel& p) {
+bool network::send(node_id from, connection_number over, parcel& p) {
   const node_id to = p.to().node();
   endpoint& mine = endpoints_[{from, to}];
   if (!mine.up || mine.generation != over) return false;

@@ -91,6 +91,18 @@ struct speaker {
 };
 actor_ref<speaker> answers_with_a_pointer(runtime& rt) { return spawn_actor(rt, props<speaker>()); }
 
+#elif CASE == 11
+// refused: the actor's class has no constructor for these arguments
+props<counter> has_other_arguments() { return props<counter>(41, "x"); }
+
+#elif CASE == 12
+// refused: a handler for a message of the actor's life is never called
+struct reversed : counter {
+  using counter::handle;
+  static void handle(context&, started) {}
+};
+actor_ref<reversed> takes_the_context_first(runtime& rt) { return spawn_actor(rt, props<reversed>()); }
+
 #else
 #error "there is no such case"
 #endif

@@ -21,8 +21,8 @@ struct go {};
 /// Connected when the test says so; what is sent is kept for the test to deliver.
 class by_hand final : public transport {
  public:
-  connection connect(node_id) override { return now; }
-  bool send(connection over, parcel& p) override {
+  connection_number connect(node_id) override { return now; }
+  bool send(connection_number over, parcel& p) override {
     if (over == 0 || over != now) return false;
     const std::scoped_lock lock{mutex_};
     sent_.push_back(std::move(p));
@@ -32,7 +32,7 @@ class by_hand final : public transport {
     const std::scoped_lock lock{mutex_};
     return std::exchange(sent_, {});
   }
-  std::atomic<connection> now{0};
+  std::atomic<connection_number> now{0};
 
  private:
   std::mutex mutex_;
@@ -58,7 +58,7 @@ task<> links_when_told(self& me, std::latch* linked) {
 }
 
 TEST(remote_link, one_that_failed_does_not_take_away_what_another_is_tied_to) {
-  constexpr connection number = 7;
+  constexpr connection_number number = 7;
   std::latch tried{1};
   std::latch connected{1};
   std::latch linked{1};

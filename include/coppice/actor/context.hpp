@@ -52,7 +52,7 @@ class context {
 
   // -- children. Each begins in its own time; when its constructor fails, that is a failure of the child. All throw
   //    `spawn_failed` when this actor is stopping, or the process table is full, and `std::invalid_argument` for props
-  //    with a guardian.
+  //    with a guardian and for names that are none.
 
   template <class A>
   actor_ref<A> spawn(const props<A>& how);

@@ -36,9 +36,12 @@ template <class A>
 class props {
  public:
   template <class... Args>
-    requires(std::is_constructible_v<A, const std::decay_t<Args>&...> ||
-             std::is_constructible_v<A, context&, const std::decay_t<Args>&...>)
+    requires(!(std::is_same_v<std::decay_t<Args>, props> || ...))
   explicit props(Args&&... args) {
+    static_assert(std::is_constructible_v<A, const std::decay_t<Args>&...> ||
+                      std::is_constructible_v<A, context&, const std::decay_t<Args>&...>,
+                  "the actor's class has no constructor for these arguments, with or without a context& before them; "
+                  "they are kept, and copied for each instance");
     auto made = std::make_shared<detail::actor_settings>();
     made->make = [kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)](void* where, context& me) {
       std::apply(
@@ -64,20 +67,24 @@ class props {
       else
         ::new (where) A(producer(me));
     };
-    return props{std::move(made)};
+    return with_settings(std::move(made));
   }
   /// The same with some settings changed. Throws `std::invalid_argument` when that makes no sense.
   [[nodiscard]] props with(const actor_options& changes) const {
     auto changed = std::make_shared<detail::actor_settings>(*settings_);
     detail::change(*changed, changes);
-    return props{std::move(changed)};
+    return with_settings(std::move(changed));
   }
 
   /// For the library.
   [[nodiscard]] const std::shared_ptr<const detail::actor_settings>& settings() const noexcept { return settings_; }
 
  private:
-  explicit props(std::shared_ptr<const detail::actor_settings> s) noexcept : settings_{std::move(s)} {}
+  struct as_they_are {};
+  props(as_they_are, std::shared_ptr<const detail::actor_settings> s) noexcept : settings_{std::move(s)} {}
+  [[nodiscard]] static props with_settings(std::shared_ptr<const detail::actor_settings> s) noexcept {
+    return props{as_they_are{}, std::move(s)};
+  }
   std::shared_ptr<const detail::actor_settings> settings_;
 };
 

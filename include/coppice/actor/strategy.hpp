@@ -135,7 +135,7 @@ template <class... Es>
 struct supervision_event {
   pid parent;  ///< the actor itself, when its guardian has decided
   pid child;
-  std::string name;
+  std::string name;  ///< of a child as given at its spawn, of a top-level actor as registered; empty: none
   exit_reason reason;
   directive what = directive::restart;
   std::chrono::nanoseconds after{0};

@@ -175,8 +175,8 @@ class runtime {
   // -- other nodes
   void connect(std::shared_ptr<transport> t) { kernel_->set_transport(std::move(t)); }
   /// For transports.
-  void deliver(connection over, parcel p) { kernel_->deliver(over, std::move(p)); }
-  void node_lost(node_id node, connection lost) { kernel_->node_lost(node, lost); }
+  void deliver(connection_number over, parcel p) { kernel_->deliver(over, std::move(p)); }
+  void node_lost(node_id node, connection_number lost) { kernel_->node_lost(node, lost); }
 
   /// For the library.
   [[nodiscard]] detail::kernel& host() noexcept { return *kernel_; }

@@ -35,7 +35,7 @@ class parcel {
 };
 
 /// One connection with another node, from its beginning to its loss, as this side numbers it. Numbers grow; 0 is none.
-using connection = std::uint32_t;
+using connection_number = std::uint32_t;
 
 /// What a transport promises: over one connection, signals from one process to another arrive in the order sent and at
 /// most once. When it can promise that no longer, both sides are told `node_lost`, once, and nothing is delivered over
@@ -47,9 +47,9 @@ class transport {
   virtual ~transport() = default;
   /// The connection that a signal to `node` takes now, made if need be. 0: there is none, and links, monitors and calls
   /// are answered at once.
-  [[nodiscard]] virtual connection connect(node_id node) = 0;
+  [[nodiscard]] virtual connection_number connect(node_id node) = 0;
   /// Takes the parcel. False, and the parcel untouched: that connection is over.
-  [[nodiscard]] virtual bool send(connection over, parcel& p) = 0;
+  [[nodiscard]] virtual bool send(connection_number over, parcel& p) = 0;
 };
 
 }  // namespace coppice

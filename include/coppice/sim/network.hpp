@@ -57,26 +57,26 @@ class network {
   friend class node_transport;
   struct packet {
     node_id from, to;
-    connection generation;
+    connection_number generation;
     std::uint64_t number;  // 0: a refusal
     std::shared_ptr<parcel> content;
     unsigned tries = 0;
   };
   struct suspicion {
     node_id by, of;
-    connection generation;
+    connection_number generation;
   };
   /// One side's view of a connection.
   struct endpoint {
     bool up = false;
-    connection generation = 0;
+    connection_number generation = 0;
     std::uint64_t sent = 0;
     std::uint64_t expected = 1;
     std::map<std::uint64_t, std::shared_ptr<parcel>> early{};
   };
 
-  [[nodiscard]] connection connect(node_id from, node_id to);
-  [[nodiscard]] bool send(node_id from, connection over, parcel& p);
+  [[nodiscard]] connection_number connect(node_id from, node_id to);
+  [[nodiscard]] bool send(node_id from, connection_number over, parcel& p);
   void transmit(packet p);
   void arrive(packet p);
   void accept(endpoint& here, const packet& p);
@@ -88,7 +88,7 @@ class network {
   world& world_;
   std::set<std::pair<node_id, node_id>> cut_;
   std::map<std::pair<node_id, node_id>, endpoint> endpoints_;
-  std::map<std::pair<node_id, node_id>, connection> generations_;
+  std::map<std::pair<node_id, node_id>, connection_number> generations_;
   std::multimap<time_point, packet> packets_;
   std::multimap<time_point, suspicion> suspicions_;
   std::vector<packet> waiting_;  // until the partition heals, or the node is resumed

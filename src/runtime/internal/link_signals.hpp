@@ -6,7 +6,7 @@ namespace coppice::detail {
 
 struct link_signal {  // and the loss of the link
   pid from;
-  connection over = 0;  // as the side knows it that has the signal; 0: within the node
+  connection_number over = 0;  // as the side knows it that has the signal; 0: within the node
 };
 struct unlink_signal {  // and its confirmation
   pid from;

@@ -14,7 +14,7 @@ struct tie {
   pid remote;
   std::uint64_t number = 0;  // of the monitor or the call
   kind what = kind::link;
-  connection over = 0;                                         // what it is lost with
+  connection_number over = 0;                                  // what it is lost with
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;  // answers the call
   friend auto operator<=>(const tie& a, const tie& b) noexcept {
     if (const auto c = a.local <=> b.local; c != 0) return c;
@@ -46,7 +46,7 @@ class remote_ties {
     if (found->second.empty()) by_node_.erase(found);
   }
   /// All that are lost with a connection, in a fixed order.
-  [[nodiscard]] std::vector<tie> take(node_id node, connection lost) {
+  [[nodiscard]] std::vector<tie> take(node_id node, connection_number lost) {
     const std::scoped_lock lock{mutex_};
     std::vector<tie> all;
     const auto found = by_node_.find(node);

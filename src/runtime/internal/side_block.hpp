@@ -27,7 +27,7 @@ struct watch_hash {
 
 struct link_state {
   std::uint32_t unlinking = 0;  // the number of an unlink not confirmed yet; 0: the link holds
-  connection over = 0;          // what it is lost with; 0: within the node
+  connection_number over = 0;   // what it is lost with; 0: within the node
 };
 
 struct side_block {

@@ -26,8 +26,8 @@ class spying_transport final : public transport {
   };
   spying_transport(std::shared_ptr<transport> real, runtime& rt, std::vector<sight>* into)
       : real_{std::move(real)}, rt_{rt}, into_{into} {}
-  connection connect(node_id node) override { return real_->connect(node); }
-  bool send(connection over, parcel& p) override {
+  connection_number connect(node_id node) override { return real_->connect(node); }
+  bool send(connection_number over, parcel& p) override {
     into_->push_back({std::string{p.type()}, rt_.where("db")});
     return real_->send(over, p);
   }

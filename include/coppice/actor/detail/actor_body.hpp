@@ -127,18 +127,20 @@ bool try_handler([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[may
 }
 template <class A, class M>
 consteval void must_handle() {
-  static_assert(handles_message<A, M>, "the protocol lists a message that the class does not handle");
+  static_assert(handles_message<A, M>,
+                "the protocol lists a message that the class does not handle: it needs a public handle(M), or "
+                "handle(M, context&), that takes the message by value or as const&");
 }
+template <class A, class E>
+concept nearly_handles = requires(A& a, E& m, context& me) { a.handle(m, me); } || requires(A& a, E& m) {
+  a.handle(m);
+} || requires(A& a, E& m, self& me) { a.handle(m, me); } || requires(A& a, E& m, context& me) { a.handle(me, m); };
 /// Handlers of the life of an actor are optional, but one that is there must fit.
 template <class A, class E>
 consteval void must_fit() {
-  static_assert(handles_message<A, E> ||
-                    !(
-                        requires(A& a, E& m, context& me) { a.handle(m, me); } ||
-                        requires(A& a, E& m) { a.handle(m); } || requires(A& a, E& m, self& me) { a.handle(m, me); }),
+  static_assert(handles_message<A, E> || !nearly_handles<A, E>,
                 "a handler for a message of the actor's life is never called: it takes the message by value or as "
-                "const&, and, if "
-                "it likes, a context&");
+                "const&, and then, if it likes, a context&");
 }
 template <class A, class... Ms>
 bool try_handlers([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[maybe_unused]] const message_type& type,

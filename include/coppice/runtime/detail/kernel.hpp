@@ -231,8 +231,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
   // -- remote
   void set_transport(std::shared_ptr<transport> t);
-  void deliver(connection over, parcel p);
-  void node_lost(node_id node, connection lost);
+  void deliver(connection_number over, parcel p);
+  void node_lost(node_id node, connection_number lost);
 
   // -- observation
   [[nodiscard]] std::vector<process_info> snapshot();
@@ -321,9 +321,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool elsewhere(pid who) const noexcept { return who.node() != node_; }
   void tie_to(pid remote, tie t);
   void untie(pid remote, const tie& t);
-  [[nodiscard]] connection connection_to(pid remote);
+  [[nodiscard]] connection_number connection_to(pid remote);
   [[nodiscard]] std::optional<link_state> remove_link(slot& p, pid other);
-  void send_link_lost(pid to, pid other, connection lost);
+  void send_link_lost(pid to, pid other, connection_number lost);
   [[nodiscard]] verdict handle_link_lost(slot& p, envelope& e, turn& t);
   [[nodiscard]] side_block& side_of(slot& p);
   void free_side(slot& p) noexcept;
