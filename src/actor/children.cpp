@@ -46,9 +46,11 @@ void actor_core::take_order(turn& t, actor_order o) {
     case kind::resume: return on_resume(t, o);
     case kind::restart: return on_restart(t, o);
     case kind::stop: return begin_stop(t, std::move(o.reason), false);
-    case kind::stop_child:
-      if (child_record* c = find_child(o.from)) stop_child(t, *c, o.reason, false);
+    case kind::stop_child: {
+      const auto c = std::ranges::find(parts().children, o.number, [](const auto& each) { return each.second.place; });
+      if (c != parts().children.end()) stop_child(t, c->second, o.reason, false);
       return;
+    }
     case kind::restart_due: return restart_due(t, o);
     case kind::kill_due: {
       handler_self me{t};
@@ -251,12 +253,25 @@ void actor_core::restart_due(turn& t, const actor_order& o) {
   }
   if (phase_ == phase::stopping) return;
   child_record* c = find_child(o.from);
-  if (c == nullptr || c->stops) {  // those that waited with it are left
-    for (child_record* each : children_in_order())
-      if (o.marked && each->held_for == o.from) restart_one(t, *each, o.reason);
+  if (c == nullptr || c->stops) {
+    if (o.marked) restart_held(t, o.from, o.reason);
     return;
   }
   if (c->instance == o.number) restart_now(t, *c, o.marked, o.reason);
+}
+
+/// Those that waited with one that is gone, and those that waited with them: their own times no longer count.
+void actor_core::restart_held(turn& t, pid gone, const exit_reason& cause) {
+  std::vector<pid> whose{gone};
+  while (!whose.empty()) {
+    const pid one = whose.back();
+    whose.pop_back();
+    for (child_record* each : children_in_order()) {
+      if (each->held_for != one) continue;
+      whose.push_back(each->who);
+      restart_one(t, *each, cause);
+    }
+  }
 }
 
 void actor_core::restart_now(turn& t, child_record& c, bool all, const exit_reason& cause) {
@@ -286,7 +301,7 @@ void actor_core::restart_one(turn& t, child_record& c, const exit_reason& cause)
 
 void actor_core::stop(turn& t, pid who, exit_reason reason) {
   if (const child_record* c = find_child(who); c != nullptr && c->spec)  // not in the middle of a handler
-    return send_order(*t.k, me_, {.what = kind::stop_child, .from = who, .reason = std::move(reason)});
+    return send_order(*t.k, me_, {.what = kind::stop_child, .number = c->place, .reason = std::move(reason)});
   send_order(*t.k, who, {.what = kind::stop, .reason = std::move(reason)});
 }
 

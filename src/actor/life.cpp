@@ -24,11 +24,11 @@ actor_core::actor_core(const actor_class& c, std::shared_ptr<const actor_setting
 void actor_core::settle() noexcept {
   const bool plainly = takes_mail() && kept_.size() == 0 && settings_->on_receive.empty() &&
                        (!parts_ || (parts_->behaviours.empty() && parts_->receive_timeout == no_timeout));
-  type = plainly ? &class_->plain : &class_->rare;
   turn* t = turn_here();
   if (t == nullptr) return;
   const kernel_section mine{*t->p, me_.serial()};
   if (!mine) return;
+  type = plainly ? &class_->plain : &class_->rare;
   // While it drained, nobody looked for orders.
   if (t->p->is(slot::drains) && takes_mail()) t->p->urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
   t->p->set(slot::drains, !takes_mail());

@@ -78,12 +78,19 @@ void actor_core::replay(turn& t) {
 void actor_core::take_from_hand(turn& t, envelope& e) {
   struct holding {
     std::atomic<envelope*>& hand;
-    holding(std::atomic<envelope*>& h, envelope& mail) : hand{h} { hand.store(&mail, std::memory_order_release); }
-    ~holding() { hand.store(nullptr, std::memory_order_release); }
+    const turn& t;
+    holding(std::atomic<envelope*>& h, const turn& now, envelope& mail) : hand{h}, t{now} {
+      hand.store(&mail, std::memory_order_release);
+    }
+    ~holding() {
+      hand.store(nullptr, std::memory_order_release);
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // the other side has the barrier
+      (void)was_abandoned(t);                               // who is about to must be done with the envelope
+    }
     holding(const holding&) = delete;
     holding& operator=(const holding&) = delete;
   };
-  const holding now{in_hand_, e};
+  const holding now{in_hand_, t, e};
   verdict v = verdict::alive;
   if (!take_own(t, e, v)) hand_over(t, e);
 }

@@ -424,6 +424,10 @@ void kernel::bring_forward(slot& p, envelope* from) {
     p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
 }
 
+bool kernel::is_message(const slot& p, const envelope& e) noexcept {
+  return e.what() == signal::message || (e.what() == signal::seen && p.side->seen_was == signal::message);
+}
+
 void kernel::unmark(slot& p) {
   if (p.side == nullptr || p.side->seen == nullptr) return;
   std::exchange(p.side->seen, nullptr)->become(p.side->seen_was);
@@ -447,8 +451,8 @@ bool kernel::find_exit(slot& p, envelope* from, turn& t, std::uint8_t wanted) {
     ++looked_at;
     if (e->serial() != p.serial()) continue;
     switch (e->what()) {
-      case signal::seen: waiting += p.side->seen_was == signal::message ? 1U : 0U; break;
-      case signal::message: ++waiting; break;
+      case signal::seen:
+      case signal::message: waiting += is_message(p, *e) ? 1U : 0U; break;
       case signal::link:
       case signal::unlink:
       case signal::unlink_ack:

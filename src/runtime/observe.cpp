@@ -74,9 +74,7 @@ bool kernel::look_at(slot& p, std::vector<process_info>& into) {
 void kernel::count_waiting(slot& p, const envelope* from) {
   std::uint32_t waiting = p.process != nullptr ? p.process->type->held(*p.process) : 0;
   for (const envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire))
-    if (e->serial() == p.serial() &&
-        (e->what() == signal::message || (e->what() == signal::seen && p.side->seen_was == signal::message)))
-      ++waiting;
+    if (e->serial() == p.serial() && is_message(p, *e)) ++waiting;
   p.length.store(waiting, std::memory_order_relaxed);
 }
 

@@ -222,7 +222,7 @@ bool node::holds(const stuck& s, const detail::slot& p) noexcept {
   if (p.mail.tail.load() == nullptr || p.mail.head->serial() != p.serial()) return false;
   switch (p.mail.head->what()) {
     case detail::signal::message:
-    case detail::signal::seen:
+    case detail::signal::seen: return detail::kernel::is_message(p, *p.mail.head);
     case detail::signal::order:
     case detail::signal::reply:
     case detail::signal::down:

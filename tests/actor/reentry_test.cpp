@@ -1,6 +1,9 @@
 // What hooks, deciders and constructors do to the very actor they run in: it takes effect behind them, once.
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <thread>
+
 #include "stage.hpp"
 
 namespace {
@@ -77,6 +80,49 @@ TEST(hook, stopping_that_stops_a_process_which_waits_is_over_before_stopped) {
   (void)s.book.take();
   s.stop("a");
   EXPECT_EQ(s.book.take(), (lines{"a stopping", "a goes on", "a stopped"}));
+}
+
+/// Tells its process to stop when the time of its restart is over, which waits for that very handler.
+struct hesitant {
+  struct halt {};
+  struct how_many {
+    using reply = std::size_t;
+  };
+  using protocol = coppice::protocol<halt, how_many>;
+  hesitant(runtime* r, pid* k, std::latch* b, std::latch* s) : rt{r}, kid{k}, born{b}, stops{s} {}
+  void handle(started, context& me) const {
+    *kid = me.spawn(child<server>()).value_or(pid{});
+    born->count_down();
+  }
+  void handle(halt, context& me) const {
+    const std::vector<pid> now = me.children();
+    while (rt->counters().timers != 0) std::this_thread::yield();
+    for (const pid each : now) me.stop(each);
+    stops->count_down();
+  }
+  static std::size_t handle(how_many, context& me) { return me.children().size(); }
+  runtime* rt;
+  pid* kid;
+  std::latch* born;
+  std::latch* stops;
+};
+TEST(stop, of_a_process_that_is_restarted_in_that_moment_stops_the_new_one) {
+  runtime rt{{.workers = 2, .level = log_level::off}};
+  pid kid;
+  std::latch born{1};
+  std::latch stops{1};
+  const auto a = spawn_actor(rt, props<hesitant>(&rt, &kid, &born, &stops)
+                                     .with({.strategy = one_for_one({.wait = backoff{.first = 100ms, .jitter = 0}})}));
+  born.wait();
+  const std::uint64_t spawned = rt.counters().spawned;
+  rt.send(kid, crash{});
+  while (rt.counters().timers == 0 && rt.counters().spawned == spawned) std::this_thread::yield();  // it waits, or did
+  a.tell(rt, hesitant::halt{});
+  stops.wait();
+  for (bool gone = false; !gone;) {  // for ever, when the new one is left
+    const result<std::size_t> left = rt.call(a.call<hesitant::how_many>());
+    gone = left && *left == 0;
+  }
 }
 
 // ---- fail(), which is as an exception
@@ -158,6 +204,23 @@ TEST(all_for_one, restart_that_waits_is_forgotten_with_the_children_it_was_for) 
   const lines heard = s.book.take();
   EXPECT_EQ(std::ranges::count(heard, "b started"), 1);
   EXPECT_EQ(std::ranges::count(heard, "a started"), 1);
+}
+
+TEST(all_for_one, restart_that_waits_is_not_lost_with_those_that_were_to_be_restarted_first) {
+  in_many_orders([](std::uint64_t seed) {
+    stage s{seed};
+    s.root("p", {.strategy = custom_strategy([](const child_failure& f) {
+                   return judgement{.what = directive::restart, .all = true, .after = f.name == "a" ? 400ms : 200ms};
+                 })});
+    for (const char* name : {"a", "b", "c"}) s.child("p", name);
+    s.tell("a", throws());
+    s.tell("b", throws());
+    s.settle();
+    s.stop("b");
+    s.pass(1s);
+    EXPECT_EQ(s.said("a"), 0) << "it takes mail";
+    EXPECT_EQ(s.said("c"), 0) << "it takes mail";
+  });
 }
 
 TEST(backoff, is_kept_when_a_child_without_an_instance_is_resumed_from_above) {

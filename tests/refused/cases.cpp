@@ -22,6 +22,11 @@ struct generic {
   static auto handle(bump, auto& me) { return static_cast<int>(me.id().index()); }
 };
 ref<generic> is_a_server(runtime& rt) { return rt.spawn<generic>(); }
+struct tree : counter {
+  explicit tree(int) {}
+  tree(const props<tree>&, int) {}
+};
+props<tree> takes_its_own_props() { return props<tree>(props<tree>(1), 2); }
 
 #elif CASE == 1
 // refused: no handler for this message, or does not list it in its protocol

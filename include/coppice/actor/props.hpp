@@ -36,7 +36,7 @@ template <class A>
 class props {
  public:
   template <class... Args>
-    requires(!(std::is_same_v<std::decay_t<Args>, props> || ...))
+    requires(sizeof...(Args) != 1 || !(std::is_same_v<std::decay_t<Args>, props> || ...))
   explicit props(Args&&... args) {
     static_assert(std::is_constructible_v<A, const std::decay_t<Args>&...> ||
                       std::is_constructible_v<A, context&, const std::decay_t<Args>&...>,

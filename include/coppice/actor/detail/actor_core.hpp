@@ -78,7 +78,7 @@ struct actor_order {
     resume,       // to a child; marked: its own failure is answered
     restart,      // to a child; marked: it was suspended for it
     stop,         // to anybody
-    stop_child,   // to oneself: the child `from`, a process
+    stop_child,   // to oneself: the child of that place, a process
     restart_due,  // to oneself: the wait of the child `from` is over; marked: all children
     kill_due,     // to oneself: the child `from` has not ended in time
     future_due,   // to oneself: the time of a future is over
@@ -89,7 +89,7 @@ struct actor_order {
   };
   kind what;
   pid from{};
-  std::uint64_t number = 0;  // of the child's instance, or of the future
+  std::uint64_t number = 0;  // of the child's instance, of its place, or of the future
   bool marked = false;
   exit_reason reason{};
   std::exception_ptr thrown{};
@@ -338,6 +338,7 @@ class actor_core : public body {
   void restart_now(turn& t, child_record& c, bool all, const exit_reason& cause);
   void restart_one(turn& t, child_record& c, const exit_reason& cause);
   void restart_due(turn& t, const actor_order& o);
+  void restart_held(turn& t, pid gone, const exit_reason& cause);
   void stop_child(turn& t, child_record& c, const exit_reason& reason, bool drain);
   void stop_children(turn& t, const exit_reason& reason, bool drain);
   void take_exited(turn& t, envelope& e, verdict& v);

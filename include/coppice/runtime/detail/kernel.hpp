@@ -249,6 +249,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
     return level >= options_.level && options_.level != log_level::off;
   }
   [[nodiscard]] event_stream& events() noexcept { return *events_; }
+  /// Whether `e`, which is in the queue of `p`, is a message: also one that is marked.
+  [[nodiscard]] static bool is_message(const slot& p, const envelope& e) noexcept;
   /// A message that nobody receives. A request is none: its caller hears of it.
   void note_dead_letter(pid to, const envelope& e);
   /// The same, because the process has no handler for it.
