@@ -269,7 +269,10 @@ void actor_core::restart_held(turn& t, pid gone, const exit_reason& cause) {
     for (child_record* each : children_in_order()) {
       if (each->held_for != one) continue;
       whose.push_back(each->who);
-      restart_one(t, *each, cause);
+      if (each->stops)
+        each->held_for = {};  // two may wait for each other
+      else
+        restart_one(t, *each, cause);
     }
   }
 }

@@ -223,6 +223,27 @@ TEST(all_for_one, restart_that_waits_is_not_lost_with_those_that_were_to_be_rest
   });
 }
 
+TEST(all_for_one, restart_that_waits_comes_to_an_end_when_all_it_is_for_are_stopping) {
+  in_many_orders([](std::uint64_t seed) {
+    stage s{seed};
+    s.root("p", {.strategy = custom_strategy([](const child_failure& f) {
+                   return judgement{.what = directive::restart, .all = true, .after = f.name == "a" ? 400ms : 200ms};
+                 })});
+    for (const char* name : {"a", "b"}) s.child("p", name);
+    for (const char* name : {"a", "b"}) s.child(name, std::string{name} + " below");
+    s.tell("a", throws());
+    s.tell("b", throws());
+    s.settle();
+    for (const char* name : {"a below", "b below"}) s.stick(name, 1s);  // so that they take a while to stop
+    s.act("p", [](player& p, context& me) {
+      for (const char* name : {"a", "b"}) me.stop(p.book().pids[name]);
+    });
+    s.fail("p");
+    s.pass(5s);
+    EXPECT_EQ(s.said("p"), 0);
+  });
+}
+
 TEST(backoff, is_kept_when_a_child_without_an_instance_is_resumed_from_above) {
   stage s;
   s.root("top", {.strategy = one_for_one({.decide = [](const child_failure&) { return directive::resume; }})});

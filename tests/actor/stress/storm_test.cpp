@@ -361,7 +361,12 @@ void stop_everybody(runtime& rt, storm& s, const std::set<pid>& spared) {
       if (!p.parent && !spared.contains(p.id)) stop_actor(rt, p.id);
     std::this_thread::yield();
   }
-  EXPECT_EQ(s.population, 0) << "somebody does not stop";
+  if (s.population == 0) return;
+  std::string left;
+  for (const process_info& p : rt.snapshot())
+    left += to_string(p.id) + " of " + to_string(p.parent) + ", mail " + std::to_string(p.mailbox) + ", handled " +
+            std::to_string(p.handled) + ", links " + std::to_string(p.links.size()) + "\n";
+  FAIL() << s.population << " do not stop; there are\n" << left;
 }
 
 void rage(unsigned workers, unsigned seed) {
