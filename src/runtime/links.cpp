@@ -411,7 +411,8 @@ void kernel::bring_forward(slot& p, envelope* from) {
       p.mail.head = moved;
     before = moved;
   }
-  if (mark != nullptr && looked_at > 64) {
+  constexpr std::uint32_t worth_a_mark = 64;  // fewer are looked through again sooner than a side block is made
+  if (mark != nullptr && looked_at > worth_a_mark) {
     unmark(p);
     side_block& side = side_of(p);
     side.seen = mark;

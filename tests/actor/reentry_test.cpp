@@ -57,12 +57,17 @@ TEST(decider, that_stops_the_process_which_has_failed_may_answer_all_the_same) {
   EXPECT_TRUE(s.rt().alive(a.id()));
 }
 
-TEST(hook, restarting_that_stops_a_process_which_waits_is_over_before_the_next_instance_begins) {
-  stage s;
+/// "a" has a process that waits for its restart, and stops it in that hook.
+void stop_process_in(stage& s, const std::string& hook) {
   s.root("a", patient());
   spawn_process(s, "a");
   crash_process(s);
-  s.book.next["a restarting"].push_back(stops_process());
+  s.book.next["a " + hook].push_back(stops_process());
+}
+
+TEST(hook, restarting_that_stops_a_process_which_waits_is_over_before_the_next_instance_begins) {
+  stage s;
+  stop_process_in(s, "restarting");
   s.book.always["a started"] = [](player&, context& me) { (void)me.every(1s, coppice::say{"tick"}); };
   (void)s.book.take();
   s.fail("a");
@@ -73,10 +78,7 @@ TEST(hook, restarting_that_stops_a_process_which_waits_is_over_before_the_next_i
 
 TEST(hook, stopping_that_stops_a_process_which_waits_is_over_before_stopped) {
   stage s;
-  s.root("a", patient());
-  spawn_process(s, "a");
-  crash_process(s);
-  s.book.next["a stopping"].push_back(stops_process());
+  stop_process_in(s, "stopping");
   (void)s.book.take();
   s.stop("a");
   EXPECT_EQ(s.book.take(), (lines{"a stopping", "a goes on", "a stopped"}));

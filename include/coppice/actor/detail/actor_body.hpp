@@ -185,6 +185,10 @@ concept decides_itself = decides_alone<A> || requires(A& a, const child_failure&
   { a.decide(f, me) } -> std::same_as<directive>;
 };
 template <class A>
+concept nearly_decides = requires(A& a, child_failure& f) { a.decide(f); } ||
+                         requires(A& a, child_failure& f, context& me) { a.decide(f, me); } ||
+                         requires(A& a, child_failure& f, context& me) { a.decide(me, f); };
+template <class A>
 directive ask_instance_of(actor_core& core, [[maybe_unused]] context& me, const child_failure& f) {
   A& object = static_cast<actor_body<A>&>(core).object;
   if constexpr (decides_alone<A>)
@@ -194,10 +198,7 @@ directive ask_instance_of(actor_core& core, [[maybe_unused]] context& me, const 
 }
 template <class A>
 consteval auto own_decider() -> directive (*)(actor_core&, context&, const child_failure&) {
-  static_assert(decides_itself<A> || !(
-                                         requires(A& a, child_failure& f) { a.decide(f); } ||
-                                         requires(A& a, child_failure& f, context& me) { a.decide(f, me); } ||
-                                         requires(A& a, child_failure& f, context& me) { a.decide(me, f); }),
+  static_assert(decides_itself<A> || !nearly_decides<A>,
                 "the class's decide() is never asked: it must be directive decide(const child_failure&), or have a "
                 "context& behind that");
   if constexpr (decides_itself<A>)
