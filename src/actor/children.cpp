@@ -196,7 +196,7 @@ directive actor_core::ask_instance(turn& t, const child_failure& f) {
 
 void actor_core::announce(turn& t, const child_record& c, const exit_reason& why, const judgement& j) {
   if ((j.what == directive::resume || j.what == directive::restart) && t.k->logs(log_level::warning))
-    t.k->log_throttled(kernel::flood::actor_failures, log_level::warning, "actor failed",
+    t.k->log_throttled(flood::failures, log_level::warning, "actor failed",
                        {{"pid", to_string(c.who)},
                         {"name", c.name},
                         {"reason", why.to_string()},

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/event_stream.hpp>
 
 namespace coppice::detail {
@@ -9,24 +10,31 @@ void event_stream::subscribe(const message_type& type, pid who) {
   const bool there = std::ranges::any_of(entries_, [&](const entry& e) { return e.type == &type && e.who == who; });
   if (there) return;
   entries_.push_back({&type, who});
-  count_ = entries_.size();
+  count_of(type).fetch_add(1, std::memory_order_relaxed);
 }
 
 bool event_stream::unsubscribe(const message_type& type, pid who) {
   const std::scoped_lock lock{mutex_};
-  const auto gone = std::erase_if(entries_, [&](const entry& e) { return e.type == &type && e.who == who; });
-  count_ = entries_.size();
-  return gone != 0;
+  return remove_if([&](const entry& e) { return e.type == &type && e.who == who; });
 }
 
 std::vector<pid> event_stream::subscribers(const message_type& type) {
   const std::scoped_lock lock{mutex_};
-  std::erase_if(entries_, [&](const entry& e) { return !kernel_.alive(e.who); });
-  count_ = entries_.size();
+  (void)remove_if([&](const entry& e) { return !kernel_.alive(e.who); });
   std::vector<pid> found;
   for (const entry& e : entries_)
     if (e.type == &type) found.push_back(e.who);
   return found;
+}
+
+template <class Unwanted>
+bool event_stream::remove_if(const Unwanted& unwanted) {
+  return std::erase_if(entries_, [&](const entry& e) {
+           if (!unwanted(e)) return false;
+           const std::uint32_t before = count_of(*e.type).fetch_sub(1, std::memory_order_relaxed);
+           ensure(before > 0, "more subscriptions of an event were removed than made");
+           return true;
+         }) != 0;
 }
 
 }  // namespace coppice::detail

@@ -1,9 +1,11 @@
-// Signals that can't be delivered here: to other nodes, or to nobody.
-#include <coppice/runtime/detail/event_stream.hpp>
-#include <coppice/runtime/detail/kernel.hpp>
+#include "internal/remote.hpp"
 
+#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/event_stream.hpp>
+
+#include "internal/exits.hpp"
+#include "internal/kernel_parts.hpp"
 #include "internal/link_signals.hpp"
-#include "internal/remote_ties.hpp"
 
 namespace coppice {
 
@@ -13,14 +15,12 @@ parcel::~parcel() {
 
 namespace detail {
 
-void kernel::set_transport(std::shared_ptr<transport> t) { transport_ = std::move(t); }
-
-void kernel::send_elsewhere(pid to, envelope* e) {
-  if (crashed_) {
-    discard(*this, e);
+void remote::send_elsewhere(pid to, envelope* e) {
+  if (kernel_.crashed()) {
+    discard(kernel_, e);
     return;
   }
-  if (!to || to.node() == node_) {  // nobody, or an index this table never had, or one that is another's now
+  if (!to || to.node() == node_) {  // nobody, an index this table never had, or a slot that has another process now
     bounce(to, *e, exit_reason::noproc());
     release(e);
     return;
@@ -29,44 +29,45 @@ void kernel::send_elsewhere(pid to, envelope* e) {
   const connection_number over =
       e->what() == signal::link ? static_cast<letter<link_signal>*>(e)->body.over : connection_to(to);
   if (over != 0) {
-    parcel out{shared_from_this(), to, e};
-    if (transport_->send(over, out)) return;
+    const std::shared_ptr<transport> by = transport_.load();
+    ensure(by != nullptr, "a connection without a transport");
+    parcel out{kernel_.shared_from_this(), to, e};
+    if (by->send(over, out)) return;
     e = out.release();
   }
   bounce(to, *e, exit_reason::noconnection());
   release(e);
 }
 
-/// Answers or drops a signal for a process that is not there, and leaves its envelope empty.
-void kernel::bounce(pid to, envelope& e, const exit_reason& why) {
+void remote::bounce(pid to, envelope& e, const exit_reason& why) {
   switch (e.what()) {
-    case signal::message: note_dead_letter(to, e); break;
+    case signal::message: kernel_.note_dead_letter(to, e); break;
     case signal::link: {
       const link_signal l = static_cast<letter<link_signal>&>(e).body;
-      untie(l.from, {.local = to, .remote = l.from, .what = tie::kind::link, .over = l.over});
+      untie({.local = to, .remote = l.from, .what = tie::kind::link, .over = l.over});
       if (why.what() == exit_reason::kind::noconnection)
-        send_link_lost(l.from, to, l.over);
+        kernel_.parts().exits.send_link_lost(l.from, to, l.over);
       else
-        send_exit(l.from, {to, why, true});
+        kernel_.send_exit(l.from, {to, why, true});
       break;
     }
     case signal::unlink: {
       const auto u = static_cast<letter<unlink_signal>&>(e).body;
-      send(u.from, signal::unlink_ack, make_letter<unlink_signal>(plain<unlink_signal>, to, u.number));
+      kernel_.send(u.from, signal::unlink_ack, make_letter<unlink_signal>(plain<unlink_signal>, to, u.number));
       break;
     }
     case signal::monitor: {
       const auto m = static_cast<letter<monitor_signal>&>(e).body;
-      untie(m.from, {.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
-      send(m.from, signal::down, make_letter<down>(plain<down>, m.ref, to, why));
+      untie({.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
+      kernel_.send(m.from, signal::down, make_letter<down>(plain<down>, m.ref, to, why));
       break;
     }
     default: break;
   }
-  e.type->drop(*this, e, {loss::kind::unreachable, &why, to});
+  e.type->drop(kernel_, e, {loss::kind::unreachable, &why, to});
 }
 
-void kernel::deliver(connection_number over, parcel p) {
+void remote::deliver(connection_number over, parcel p) {
   const pid to = p.to();
   envelope* e = p.release();
   if (to.node() != node_) {  // for an earlier incarnation
@@ -74,92 +75,66 @@ void kernel::deliver(connection_number over, parcel p) {
     release(e);
     return;
   }
-  const signal s = e->what();
-  // Tied on arrival: should the connection be lost before the process has got to this signal, the news of that comes
-  // behind it in the same queue.
-  if (s == signal::link) {
-    link_signal& l = static_cast<letter<link_signal>*>(e)->body;
-    l.over = over;
-    ties_->add(l.from.node(), {.local = to, .remote = l.from, .what = tie::kind::link, .over = over});
-  } else if (s == signal::monitor) {
-    const auto m = static_cast<letter<monitor_signal>*>(e)->body;
-    ties_->add(m.from.node(),
-               {.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched, .over = over});
+  // Links and monitors are tied on arrival. Should the connection be lost before the process has handled this signal,
+  // the signal about the loss comes behind it in the same queue.
+  switch (e->what()) {
+    case signal::link: {
+      link_signal& l = static_cast<letter<link_signal>*>(e)->body;
+      l.over = over;
+      tie_over({.local = to, .remote = l.from, .what = tie::kind::link, .over = over});
+      break;
+    }
+    case signal::monitor: {
+      const auto m = static_cast<letter<monitor_signal>*>(e)->body;
+      tie_over({.local = to, .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched, .over = over});
+      break;
+    }
+    case signal::exit:
+      kernel_.send_exit(to, take_body<exited>(*e));
+      release(e);
+      return;
+    case signal::order: kernel_.send_order(to, e); return;
+    default: break;
   }
-  if (s == signal::exit) {
-    send_exit(to, take_body<exited>(*e));
-    release(e);
-    return;
-  }
-  send_due(to, e);
+  kernel_.send(to, e->what(), e);
 }
 
-void kernel::node_lost(node_id node, connection_number lost) {
-  for (const tie& t : ties_->take(node, lost)) {
+void remote::node_lost(node_id node, connection_number lost) {
+  for (const tie& t : ties_.take(node, lost)) {
     switch (t.what) {
-      case tie::kind::link: send_link_lost(t.local, t.remote, lost); break;
+      case tie::kind::link: kernel_.parts().exits.send_link_lost(t.local, t.remote, lost); break;
       case tie::kind::monitor:
-        send(t.local, signal::down,
-             make_letter<down>(plain<down>, monitor_ref{t.number}, t.remote, exit_reason::noconnection()));
+        kernel_.send(t.local, signal::down,
+                     make_letter<down>(plain<down>, monitor_ref{t.number}, t.remote, exit_reason::noconnection()));
         break;
       case tie::kind::watched:
-        send(t.local, signal::demonitor,
-             make_letter<monitor_signal>(plain<monitor_signal>, t.remote, monitor_ref{t.number}));
+        kernel_.send(t.local, signal::demonitor,
+                     make_letter<monitor_signal>(plain<monitor_signal>, t.remote, monitor_ref{t.number}));
         break;
       case tie::kind::call:
-        t.fail(*this, t.local, t.number, error{errc::noconnection, "the node of " + to_string(t.remote) + " is lost"});
+        t.fail(kernel_, t.local, t.number,
+               error{errc::noconnection, "the node of " + to_string(t.remote) + " is lost"});
         break;
     }
   }
-  events_->publish(coppice::node_down{node});
+  kernel_.events().publish(coppice::node_down{node});
 }
 
-connection_number kernel::connection_to(pid remote) {
-  return transport_ && remote.node() != node_ ? transport_->connect(remote.node()) : 0;
+connection_number remote::connection_to(pid who) {
+  if (who.node() == node_) return 0;
+  const std::shared_ptr<transport> by = transport_.load();
+  return by != nullptr ? by->connect(who.node()) : 0;
 }
 
-void kernel::tie_to(pid remote, tie t) {
-  if (remote.node() == node_) return;
-  // Once it is tied, the connection must still be there: only then the loss of it is still to come.
+void remote::tie_to(tie t) {
+  if (t.remote.node() == node_) return;
+  // Only if the connection is still there once it is tied, its loss is still to come.
   for (;;) {
-    t.over = connection_to(remote);
-    ties_->add(remote.node(), t);
-    if (connection_to(remote) == t.over) return;
-    ties_->remove(remote.node(), t);
+    t.over = connection_to(t.remote);
+    tie_over(t);
+    if (connection_to(t.remote) == t.over) return;
+    untie(t);
   }
-}
-void kernel::untie(pid remote, const tie& t) {
-  if (remote.node() != node_) ties_->remove(remote.node(), t);
-}
-
-void kernel::await_remote_reply(pid caller, std::uint64_t call, pid callee,
-                                void (*fail)(kernel&, pid, std::uint64_t, error)) {
-  tie_to(callee, {.local = caller, .remote = callee, .number = call, .what = tie::kind::call, .fail = fail});
-}
-void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
-  ties_->remove(callee.node(), {.local = caller, .remote = callee, .number = call, .what = tie::kind::call});
-}
-
-void kernel::note_dead_letter(pid to, const envelope& e) {
-  if (e.type->is_request) return;
-  if (logs(log_level::info))
-    log_throttled(flood::dead_letters, log_level::info, "dead letter",
-                  {{"to", to_string(to)}, {"message", std::string{e.type->name}}});
-  count_dead_letter(to, e);
-}
-
-void kernel::note_unhandled(pid to, const envelope& e) {
-  if (logs(log_level::warning))
-    log_throttled(flood::unhandled, log_level::warning,
-                  "no handler for a message; does its class list it in its protocol?",
-                  {{"pid", to_string(to)}, {"name", name_of(to)}, {"message", std::string{e.type->name}}});
-  if (!e.type->is_request) count_dead_letter(to, e);
-}
-
-void kernel::count_dead_letter(pid to, const envelope& e) {
-  dead_letters_.fetch_add(1, std::memory_order_relaxed);
-  // A letter about a dead letter is not worth one of its own.
-  if (e.type != &plain<dead_letter>) events_->publish(dead_letter{to, e.type->name});
 }
 
 }  // namespace detail

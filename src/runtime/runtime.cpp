@@ -44,6 +44,12 @@ void runtime::wait_for(std::atomic<std::uint32_t>& done) {
     throw std::runtime_error{"nothing is left to happen in this simulated world, and the wait is not over"};
 }
 
+task<result<frozen>> runtime::freeze_body(self&, detail::kernel::freeze_target who, std::chrono::nanoseconds within) {
+  detail::freezing freezing(who, within);
+  result<frozen> answer = co_await freezing;
+  co_return answer;
+}
+
 task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into) {
   const completion<exit_reason> completing{me, into, exit_reason::killed()};
   me.monitor(who);

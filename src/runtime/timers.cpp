@@ -103,7 +103,7 @@ void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, enve
       insert(at);  // it was beyond the horizon
       continue;
     }
-    if (t.to.node() == k.node() && t.letter->what() != signal::order && !k.is_gated(t.to))
+    if (t.to.node() == k.node() && t.letter->what() != signal::order && !k.table()[t.to.index()].is(slot::gated))
       k.send(t.to, t.letter->what(), t.letter);
     else
       later.emplace_back(t.to, t.letter);
@@ -212,7 +212,12 @@ void timers::advance(time_point now) {
     const std::scoped_lock lock{w.lock};
     w.advance(tick, kernel_, later);
   }
-  for (const auto& [to, e] : later) kernel_.send_due(to, e);
+  for (const auto& [to, e] : later) {
+    if (e->what() == signal::order)
+      kernel_.send_order(to, e);
+    else
+      kernel_.send(to, e->what(), e);
+  }
 }
 
 std::optional<time_point> timers::next() {

@@ -5,7 +5,7 @@
 
 #include <coppice/base/ensure.hpp>
 
-#include "internal/timers.hpp"
+#include "internal/kernel_parts.hpp"
 
 namespace coppice::detail {
 
@@ -210,7 +210,7 @@ void worker_scheduler::leave(worker& w) {
     const std::scoped_lock lock{all_mutex_};
     retired_.push_back(&w);
   }
-  kernel_.give_slots(w.slots.data(), w.slots_count);
+  kernel_.table().give_back(w.slots.data(), w.slots_count);
   w.slots_count = 0;
   here = nullptr;
   current_turn = nullptr;
@@ -488,11 +488,11 @@ void worker_scheduler::keep_time() {
   while (!stopping_.load()) {
     const std::uint32_t word = keeper_word_.load(std::memory_order_seq_cst);
     const time_point now = clock_.now();
-    kernel_.clockwork().advance(now);
+    kernel_.parts().timers.advance(now);
     look_for_stalls(now);
     // Whoever arms a timer from here on sees that nothing is planned yet, and kicks.
     planned_wake_.store(never, std::memory_order_seq_cst);
-    std::optional<time_point> until = kernel_.clockwork().next();
+    std::optional<time_point> until = kernel_.parts().timers.next();
     keeper_unworried_.store(true, std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) != count_) {
       keeper_unworried_.store(false, std::memory_order_seq_cst);

@@ -81,12 +81,12 @@ TEST(spawn, into_a_full_table_throws_and_says_what_to_do) {
     rt.spawn(wait_for_go);
     FAIL() << "an eleventh process was started";
   } catch (const spawn_failed& failed) {
-    EXPECT_EQ(failed.why().code(), errc::invalid);
+    EXPECT_EQ(failed.why().code(), errc::capacity);
     EXPECT_NE(std::string{failed.what()}.find("runtime_options::processes"), std::string::npos) << failed.what();
   }
   const auto refused = rt.spawn_with({.name = "eleventh"}, wait_for_go);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), errc::invalid);
+  EXPECT_EQ(refused.error().code(), errc::capacity);
   EXPECT_EQ(rt.where("eleventh"), pid{});
 }
 
@@ -159,7 +159,7 @@ TEST(spawn, a_process_that_finds_the_table_full_gets_the_exception_itself) {
     wait_until_ended(rt, 1);
   }
   ASSERT_TRUE(why);
-  EXPECT_EQ(why->code(), errc::invalid);
+  EXPECT_EQ(why->code(), errc::capacity);
 }
 
 // ---- options

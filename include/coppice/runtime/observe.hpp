@@ -15,6 +15,7 @@ enum class process_state : std::uint8_t {
   waiting,   ///< for mail
   runnable,  ///< has mail and waits for a worker
   running,
+  frozen,  ///< see freeze.hpp
 };
 [[nodiscard]] std::string_view to_string(process_state state) noexcept;
 

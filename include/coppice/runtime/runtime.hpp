@@ -11,6 +11,7 @@
 ///     rt.wait(p);                                    // or, from its first line to its last: rt.run(body, args...)
 ///
 /// Nothing is global: any number of runtimes live side by side and know nothing of each other.
+#include <coppice/runtime/freeze.hpp>
 #include <coppice/runtime/spawn.hpp>
 
 namespace coppice {
@@ -143,6 +144,16 @@ class runtime {
     return std::move(*into->value);
   }
 
+  // -- freezing, as in freeze.hpp. `freeze` waits, and is for plain threads.
+  result<frozen> freeze(pid who, std::chrono::nanoseconds within = default_freeze_timeout) {
+    return await(freeze_body, detail::kernel::freeze_target{.root = who, .subtree = false}, within);
+  }
+  result<frozen> freeze(subtree who, std::chrono::nanoseconds within = default_freeze_timeout) {
+    return await(freeze_body, detail::kernel::freeze_target{.root = who.root, .subtree = true}, within);
+  }
+  bool thaw(pid who) { return kernel_->thaw({.root = who, .subtree = false}); }
+  bool thaw(subtree who) { return kernel_->thaw({.root = who.root, .subtree = true}); }
+
   // -- names
   [[nodiscard]] result<void> register_name(std::string_view name, pid who) { return kernel_->register_name(name, who); }
   bool unregister_name(std::string_view name) { return kernel_->unregister_name(name); }
@@ -218,6 +229,7 @@ class runtime {
     wait_for(into->done);
     return std::move(*into->value);
   }
+  static task<result<frozen>> freeze_body(self& me, detail::kernel::freeze_target who, std::chrono::nanoseconds within);
   static task<> await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into);
   template <class F, class... Args>
   static task<> run_body(self& me, std::shared_ptr<outcome<exit_reason>> into, F body, Args... args) {

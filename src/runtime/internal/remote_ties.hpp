@@ -1,9 +1,11 @@
 #pragma once
-/// Which local processes must hear when a node is lost: those with links, monitors or open calls to processes there.
+/// Which local processes must be notified when a node is lost: those with links, monitors or open calls to processes
+/// there.
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
 namespace coppice::detail {
@@ -14,8 +16,8 @@ struct tie {
   pid remote;
   std::uint64_t number = 0;  // of the monitor or the call
   kind what = kind::link;
-  connection_number over = 0;                                  // what it is lost with
-  void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;  // answers the call
+  connection_number over = 0;                                  // the connection it is lost with
+  void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;  // of a call: answers it with an error
   friend auto operator<=>(const tie& a, const tie& b) noexcept {
     if (const auto c = a.local <=> b.local; c != 0) return c;
     if (const auto c = a.remote <=> b.remote; c != 0) return c;
@@ -28,13 +30,14 @@ struct tie {
   }
 };
 
+/// Thread safety: any thread.
 class remote_ties {
  public:
   void add(node_id node, tie t) {
     const std::scoped_lock lock{mutex_};
     ++by_node_[node][t];
   }
-  /// Without a connection named, over whichever it is.
+  /// If `t` names no connection, the one over any connection.
   void remove(node_id node, const tie& t) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_node_.find(node);
@@ -42,6 +45,7 @@ class remote_ties {
     const auto tied = found->second.lower_bound(t);
     if (tied == found->second.end() || !tied->first.same_but_connection(t)) return;
     if (t.over != 0 && tied->first.over != t.over) return;
+    ensure(tied->second > 0, "a tie to another node was removed more often than added");
     if (--tied->second == 0) found->second.erase(tied);
     if (found->second.empty()) by_node_.erase(found);
   }
@@ -62,7 +66,7 @@ class remote_ties {
 
  private:
   std::mutex mutex_;
-  // How often each is tied: a link may be made anew while the end of the last one is still on its way.
+  // How often each is tied: a link may be made anew while the end of the last one is still in flight.
   std::map<node_id, std::map<tie, int>> by_node_;
 };
 

@@ -1,10 +1,8 @@
 #pragma once
-/// What only some processes have: links beyond the parent's, monitors, timers. Exists once it is used, and is its
-/// owner's.
+/// What only some processes have: links beyond the parent's, monitors, timers. Exists once it is used, and belongs to
+/// the owner of the process.
 #include <coppice/base/flat_map.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
-
-#include "spin_lock.hpp"
 
 namespace coppice::detail {
 
@@ -27,19 +25,23 @@ struct watch_hash {
 
 struct link_state {
   std::uint32_t unlinking = 0;  // the number of an unlink not confirmed yet; 0: the link holds
-  connection_number over = 0;   // what it is lost with; 0: within the node
+  connection_number over = 0;   // the connection whose loss ends the link; 0: within the node
 };
 
 struct side_block {
+  // links and monitors: links.cpp
   flat_map<pid, link_state, pid_hash> links;
   flat_map<std::uint64_t, pid, number_hash> monitors;
   flat_map<watch, nothing, watch_hash> watchers;
-  flat_map<std::uint64_t, nothing, number_hash> timers;  // started and neither received nor cancelled
-  std::vector<std::weak_ptr<pending_reply>> replies;
   std::uint64_t refs = 0;
-  envelope* seen = nullptr;  // in the queue, with that signal; ...
-  signal seen_was{};         // ... what it was before
   std::uint32_t unlinks = 0;
+  // timers: process_timers.cpp
+  flat_map<std::uint64_t, nothing, number_hash> timers;  // started and neither received nor cancelled
+  // replies given later: lifecycle.cpp
+  std::vector<std::weak_ptr<pending_reply>> replies;
+  // the fast lane: fast_lane.cpp
+  envelope* seen = nullptr;  // up to this envelope the queue was searched; its signal is `seen`, ...
+  signal seen_was{};         // ... and was this before
 
   static void* operator new(std::size_t n) { return allocate(n); }
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
@@ -47,5 +49,15 @@ struct side_block {
     return sizeof(*this) + links.bytes() + monitors.bytes() + watchers.bytes() + timers.bytes();
   }
 };
+
+/// The side block of a process, made if need be. For the owner of the process.
+[[nodiscard]] inline side_block& side_of(const process_table& table, slot& p) {
+  if (p.side == nullptr) {
+    p.side = new side_block;
+    p.side->refs = std::uint64_t{table.index_of(p)} << 32U;  // so that no ref equals one of another process
+  }
+  return *p.side;
+}
+inline void free_side(slot& p) noexcept { delete std::exchange(p.side, nullptr); }
 
 }  // namespace coppice::detail

@@ -29,8 +29,9 @@ class wheel {
   [[nodiscard]] envelope* disarm(std::uint32_t index, std::uint32_t generation);
   [[nodiscard]] std::optional<time_point> due_of(std::uint32_t index, std::uint32_t generation);
   /// Sends what is due at `now` or before. Done under the lock, so that a cancel that comes too late finds the message
-  /// sent. What goes elsewhere is put into `abroad`, to be sent without the lock: on its way it may be destroyed.
-  void advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad);
+  /// sent. Signals that are not simply pushed into a mailbox are put into `later`, to be sent without the lock, because
+  /// sending them may destroy messages or take locks.
+  void advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& later);
   /// No timer fires before this tick; none when nothing is pending.
   [[nodiscard]] std::optional<tick> next() const;
   /// Disarms all.
@@ -63,7 +64,7 @@ class wheel {
   void remove(std::uint32_t index);
   void free(std::uint32_t index);
   void cascade(unsigned level);
-  void fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& abroad);
+  void fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& later);
   [[nodiscard]] entry& entry_at(std::uint32_t index) noexcept { return chunks_[index / chunk][index % chunk]; }
   [[nodiscard]] static unsigned place(tick t, unsigned level) noexcept {
     return static_cast<unsigned>(t >> (bits * level)) & (width - 1);

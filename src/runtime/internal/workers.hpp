@@ -258,30 +258,21 @@ inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
 /// A slot index from the current worker's reserve, or 0.
 [[nodiscard]] inline std::uint32_t slot_from_here(kernel& k) noexcept {
   worker* w = worker_of(k);
-  if (w == nullptr || k.small_table()) return 0;
+  if (w == nullptr || k.table().is_small()) return 0;
   if (w->slots_count == 0)
-    w->slots_count = static_cast<std::uint32_t>(k.take_slots(w->slots.data(), w->slots.size() / 2));
+    w->slots_count = static_cast<std::uint32_t>(k.table().take_some(w->slots.data(), w->slots.size() / 2));
   return w->slots_count == 0 ? 0 : w->slots[--w->slots_count];
 }
 
 [[nodiscard]] inline bool slot_to_here(kernel& k, std::uint32_t index) noexcept {
   worker* w = worker_of(k);
-  if (w == nullptr || k.small_table()) return false;
+  if (w == nullptr || k.table().is_small()) return false;
   if (w->slots_count == w->slots.size()) {
     w->slots_count /= 2;
-    k.give_slots(&w->slots[w->slots_count], w->slots_count);
+    k.table().give_back(&w->slots[w->slots_count], w->slots_count);
   }
   w->slots[w->slots_count++] = index;
   return true;
-}
-
-inline void count_spawned(kernel& k) noexcept {
-  if (worker* w = worker_of(k)) return w->spawned.add(1);
-  k.count_outside(1, 0);
-}
-inline void count_ended(kernel& k) noexcept {
-  if (worker* w = worker_of(k)) return w->ended.add(1);
-  k.count_outside(0, 1);
 }
 
 }  // namespace coppice::detail

@@ -1,6 +1,8 @@
 #pragma once
-/// Typed events to whoever subscribed, each as a message of its own.
+/// Typed events to their subscribers, each as a message of its own.
+#include <array>
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 
 namespace coppice::detail {
 
+/// Thread safety: any thread.
 class event_stream {
  public:
   explicit event_stream(kernel& k) : kernel_{k} {}
@@ -18,14 +21,15 @@ class event_stream {
   /// Sends a copy of `event` to each live subscriber.
   template <class E>
   void publish(const E& event) {
-    if (count_.load(std::memory_order_relaxed) == 0) return;
+    if (count_of(plain<E>).load(std::memory_order_relaxed) == 0) return;
     turn* t = turn_here();
     const bool before = t != nullptr && std::exchange(t->publishes, true);
     for (const pid who : subscribers(plain<E>)) kernel_.send(who, signal::message, make_mail<E>(plain<E>, event));
     if (t != nullptr) t->publishes = before;
   }
+  /// Whether anybody has subscribed. One load when nobody has, whatever other events are subscribed to.
   [[nodiscard]] bool wanted(const message_type& type) {
-    return count_.load(std::memory_order_relaxed) != 0 && !subscribers(type).empty();
+    return count_of(type).load(std::memory_order_relaxed) != 0 && !subscribers(type).empty();
   }
 
  private:
@@ -33,11 +37,18 @@ class event_stream {
     const message_type* type = nullptr;
     pid who;
   };
-  /// Forgets the dead on the way.
+  /// Also removes the subscriptions of processes that have ended.
   [[nodiscard]] std::vector<pid> subscribers(const message_type& type);
+  template <class Unwanted>
+  bool remove_if(const Unwanted& unwanted);
+  /// Subscriptions by type. Types that fall on the same place share a counter, which costs the others a look at the
+  /// list.
+  [[nodiscard]] std::atomic<std::uint32_t>& count_of(const message_type& type) noexcept {
+    return counts_[(std::bit_cast<std::uintptr_t>(&type) / alignof(message_type)) * 0x9e3779b97f4a7c15ULL >> 56U];
+  }
 
   kernel& kernel_;
-  std::atomic<std::size_t> count_{0};
+  std::array<std::atomic<std::uint32_t>, 256> counts_{};
   std::mutex mutex_;
   std::vector<entry> entries_;
 };

@@ -1,0 +1,72 @@
+#pragma once
+/// The table of processes: one slot each, at an address that never changes while the runtime lives.
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <coppice/runtime/detail/slot.hpp>
+
+namespace coppice::detail {
+
+/// Thread safety: any thread.
+class process_table {
+ public:
+  /// Throws `std::bad_alloc`.
+  process_table(node_id node, std::uint32_t processes);
+  ~process_table();
+  process_table(const process_table&) = delete;
+  process_table& operator=(const process_table&) = delete;
+
+  [[nodiscard]] node_id node() const noexcept { return node_; }
+  /// Whether `who` names a slot of this table: of a process that is alive, has ended, or never was.
+  [[nodiscard]] bool covers(pid who) const noexcept { return who.node() == node_ && who.index() < size_; }
+  [[nodiscard]] slot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
+  [[nodiscard]] const slot& operator[](std::uint32_t index) const noexcept { return slots_[index]; }
+  [[nodiscard]] std::uint32_t index_of(const slot& p) const noexcept { return static_cast<std::uint32_t>(&p - slots_); }
+  [[nodiscard]] pid pid_of(const slot& p) const noexcept { return pid::from_parts(node_, index_of(p), p.serial()); }
+  [[nodiscard]] bool alive(pid who) const noexcept;
+  /// It has ended and everybody was notified. False may also mean that this is not known yet.
+  [[nodiscard]] bool gone(pid who) const noexcept;
+  /// The process that spawned `p`; nobody when it was spawned from outside.
+  [[nodiscard]] pid parent_of(const slot& p) const noexcept;
+  /// Whether `who` spawned `p` linked, even if the link was removed later.
+  [[nodiscard]] bool is_parent(const slot& p, pid who) const noexcept {
+    return p.is(slot::born_linked) && is_spawner(p, who);
+  }
+  /// Whether `p` still has the link to its parent, and that is `who`.
+  [[nodiscard]] bool is_linked_parent(const slot& p, pid who) const noexcept {
+    return p.is(slot::parent_linked) && is_spawner(p, who);
+  }
+
+  /// Slots 1 to `used() - 1` have had a process at some time. Slot 0 never has one.
+  [[nodiscard]] std::uint32_t used() const noexcept;
+  /// Calls `visit(slot&)` for every slot that has a process.
+  template <class Visit>
+  void for_each_process(Visit&& visit) {
+    for (std::uint32_t i = 1, end = used(); i < end; ++i)
+      if (slots_[i].is(slot::has_process)) visit(slots_[i]);
+  }
+
+  /// The index of a slot without a process; 0: the table is full.
+  [[nodiscard]] std::uint32_t take();
+  /// Up to `most` slots at once; returns how many.
+  [[nodiscard]] std::size_t take_some(std::uint32_t* into, std::size_t most);
+  void give_back(const std::uint32_t* from, std::size_t n) noexcept;
+  /// A small table has no slots to spare for the reserves of the workers.
+  [[nodiscard]] bool is_small() const noexcept { return size_ < (1U << 16U); }
+
+ private:
+  [[nodiscard]] bool is_spawner(const slot& p, pid who) const noexcept {
+    return who.node() == node_ && who.index() == p.parent_index && who.serial() == p.parent_serial;
+  }
+
+  const node_id node_;
+  const std::uint32_t size_;
+  slot* const slots_;
+  std::atomic<std::uint32_t> used_{1};
+  std::mutex free_mutex_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace coppice::detail

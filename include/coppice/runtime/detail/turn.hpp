@@ -1,0 +1,107 @@
+#pragma once
+/// What a thread that runs processes is doing now, and which process the current code belongs to.
+#include <exception>
+#include <vector>
+
+#include <coppice/base/error.hpp>
+#include <coppice/runtime/detail/burst.hpp>
+#include <coppice/runtime/detail/slot.hpp>
+#include <coppice/runtime/detail/stall_guard.hpp>
+
+namespace coppice::detail {
+
+/// A caller that waits for an answer.
+struct open_call {
+  pid caller;
+  std::uint64_t call = 0;
+  void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
+};
+
+/// An answer that is sent once its process has cleaned up.
+struct held_answer {
+  pid to;
+  envelope* answer = nullptr;
+};
+
+struct turn {
+  /// Why the thread has to stop running the process, although it has not ended.
+  enum class interruption : std::uint8_t { none, abandoned, frozen };
+
+  kernel* k = nullptr;
+  slot* p = nullptr;     // null: between two processes
+  body* born = nullptr;  // the body that the start letter has just made
+  exit_reason ending{};
+  bool ends = false;  // the process asked to end
+  interruption interrupted = interruption::none;
+  bool continues = false;  // the object has asked for its `handle_continue`
+  bool publishes = false;  // an event is being sent, so a full mailbox does not make the sender wait
+  int budget = 0;
+  const message_type* message = nullptr;  // the one being handled, for the report of a failure
+  std::vector<open_call> unanswered{};    // requests destroyed by an exception that is still being unwound
+  std::vector<held_answer> held{};        // answers of a process that stops
+  std::exception_ptr failure{};           // of a frame, on its way to the frame that awaits it
+  std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
+  stall_guard guard{};
+  burst out{};
+};
+extern constinit thread_local turn* current_turn
+    [[gnu::tls_model("initial-exec")]];  // null on threads that run no processes
+/// The turn of the process that this code belongs to, or null.
+[[nodiscard]] inline turn* turn_here() noexcept {
+  return current_turn != nullptr && current_turn->p != nullptr ? current_turn : nullptr;
+}
+
+/// Kernel code that a process calls and that touches its slot. The process can't be abandoned while it is in there.
+class kernel_section {
+ public:
+  kernel_section(slot& me, std::uint32_t serial) noexcept : turn_{current_turn} {
+    if (turn_ == nullptr || turn_->p != &me) return;  // the code of another process: it must not touch this slot
+    bool lost = false;
+    for (;;) {
+      stall_guard::step(turn_->guard.section);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (turn_->guard.state.load(std::memory_order_acquire) == stall_guard::none || lost) [[likely]]
+        break;
+      stall_guard::step(turn_->guard.section);  // stay outside while another thread decides
+      lost = turn_->guard.was_taken();
+    }
+    mine_ = !lost && me.serial() == serial;
+    entered_ = true;
+  }
+  ~kernel_section() {
+    if (entered_) stall_guard::step(turn_->guard.section);
+  }
+  kernel_section(const kernel_section&) = delete;
+  kernel_section& operator=(const kernel_section&) = delete;
+  /// False: the process was abandoned, and its slot no longer belongs to the caller.
+  explicit operator bool() const noexcept { return mine_; }
+
+ private:
+  turn* turn_;
+  bool entered_ = false;
+  bool mine_ = false;
+};
+
+/// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
+[[noreturn]] void throw_no_process_here();
+[[nodiscard]] inline kernel& kernel_here() {
+  const turn* t = turn_here();
+  if (t == nullptr) [[unlikely]]
+    throw_no_process_here();
+  return *t->k;
+}
+/// Answers a call whose request was dropped by `callee`: with its exit reason when the callee is ending, and when it is
+/// failing, as soon as it is known whether the failure ends it.
+void answer_dropped(kernel& k, pid callee, const open_call& lost);
+/// Called in a catch block: the reason that the failing process ends with.
+[[nodiscard]] exit_reason reason_of_failure(const turn& t) noexcept;
+/// The same for an exception that was caught by its type, which is cheaper.
+[[nodiscard]] exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept;
+/// The process whose code runs on this thread, or that is ending on it; nobody when there is none.
+[[nodiscard]] pid process_here() noexcept;
+/// How a request is lost that `who` drops now: by the end of `who`, if it is ending on this thread, or simply dropped.
+[[nodiscard]] loss loss_by(pid who) noexcept;
+/// What a caller is told when its request is lost.
+[[nodiscard]] error error_of(loss how);
+
+}  // namespace coppice::detail

@@ -1,0 +1,75 @@
+#pragma once
+/// Processes that do not run for a while: nothing of a frozen process runs until it is thawed.
+///
+///     const result<frozen> held = co_await freeze(subtree{workers}, 2s);
+///     if (held && held->still_inside.empty()) move_the_data();
+///     thaw(subtree{workers});
+///
+/// While a process is frozen, its mail, replies, due timers and results of blocking work wait. At the thaw they are
+/// handled in their order; a timer that was due several times fires once. Links and monitors stay. Time limits of other
+/// processes run on: a call to a frozen process may time out. A kill ends a frozen process at once. Every other exit
+/// waits, so a polite stop of a frozen child becomes a kill at its deadline.
+#include <coppice/runtime/receive.hpp>
+
+namespace coppice {
+
+/// A process and all that it has spawned linked, directly or below: the children of supervisors and of actors. Children
+/// that are started while the subtree is frozen are frozen before they begin.
+struct subtree {
+  pid root;
+};
+
+/// The answer to a freeze.
+struct frozen {
+  /// Processes that were still inside their code when the time was over: stuck, or with blocking work under way. They
+  /// stop when they come out of it.
+  std::vector<pid> still_inside;
+};
+
+namespace detail {
+
+class freezing : public waiter {
+ public:
+  freezing(kernel::freeze_target who, std::chrono::nanoseconds within) noexcept
+      : waiter{&how}, who_{who}, within_{within} {}
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  bool await_suspend(std::coroutine_handle<P> h) {
+    return begin(process_of(h.promise()), h);
+  }
+  result<frozen> await_resume() { return std::move(answer_); }
+
+ private:
+  [[nodiscard]] bool begin(coroutine& me, std::coroutine_handle<> h);
+  static bool take(waiter& w, coroutine& me, envelope& e);
+  static void expire(waiter& w);
+  static const wait_type how;
+
+  kernel::freeze_target who_;
+  std::chrono::nanoseconds within_;
+  kernel* kernel_ = nullptr;
+  std::uint64_t number_ = 0;
+  result<frozen> answer_ = frozen{};
+};
+
+}  // namespace detail
+
+inline constexpr std::chrono::nanoseconds default_freeze_timeout = std::chrono::seconds{5};
+
+/// Freezes and waits until nothing of it is running, at most for `within`; it stays frozen also when the time is over.
+/// Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that made it.
+/// Errors: `noproc`; `invalid` for a process of another node, and for a process that would freeze itself.
+[[nodiscard]] inline detail::freezing freeze(pid who,
+                                             std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
+  return {{.root = who, .subtree = false}, within};
+}
+[[nodiscard]] inline detail::freezing freeze(subtree who,
+                                             std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
+  return {{.root = who.root, .subtree = true}, within};
+}
+/// Undoes the last freeze of the same process or subtree. False: there is none in force. Inside a process only; from
+/// outside use `runtime::thaw`.
+bool thaw(pid who);
+bool thaw(subtree who);
+
+}  // namespace coppice

@@ -1,0 +1,229 @@
+#include "internal/freezer.hpp"
+
+#include <algorithm>
+
+#include <coppice/base/ensure.hpp>
+
+#include "internal/kernel_parts.hpp"
+#include "internal/workers.hpp"
+
+namespace coppice::detail {
+
+namespace {
+/// Without meaning: makes sure that a busy process looks at `urgent` once more, and keeps an idle one from being idle.
+struct freeze_mark {};
+}  // namespace
+
+// ---- freezing
+
+result<std::uint64_t> freezer::freeze(target who, pid informs) {
+  if (who.root.node() != table_.node())
+    return coppice::fail(errc::invalid,
+                         to_string(who.root) + " is not a process of this node, so it can't be frozen here");
+  if (!table_.alive(who.root)) return coppice::fail(errc::noproc, to_string(who.root) + " is not alive");
+  if (informs == who.root || (who.subtree && is_below(informs, who.root)))
+    return coppice::fail(errc::invalid, to_string(informs) + " can't freeze itself: it would never thaw anything");
+  to_inform done;
+  std::uint64_t number = 0;
+  {
+    const std::scoped_lock lock{mutex_};
+    number = ++numbers_;
+    freezes_in_force_.fetch_add(1, std::memory_order_seq_cst);
+    freeze_order& o = orders_.emplace_back(freeze_order{.number = number, .who = who, .informs = informs});
+    add(o, who.root);
+    if (who.subtree) add_descendants(o);
+    done = newly_done();
+  }
+  inform(done);
+  return number;
+}
+
+void freezer::add(freeze_order& o, pid who) {
+  slot& p = table_[who.index()];
+  frozen& f = frozen_[who];
+  if (f.count == 0) {
+    p.urgent.fetch_or(is_frozen, std::memory_order_seq_cst);
+    envelope* mark = make_letter<freeze_mark>(plain<freeze_mark>);
+    mark->tag = envelope::tag_of(0, signal::done);
+    const bool owner = p.mail.push(mark);
+    // If it ends after this check, it finds `is_frozen` and calls `ended`.
+    if (!table_.alive(who) || (owner && !p.is(slot::has_process))) {
+      p.urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
+      frozen_.erase(who);
+      if (owner) kernel_.schedule(p);
+      return;
+    }
+    f.parked = owner;
+  }
+  ++f.count;
+  o.members.insert(who);
+  if (!f.parked) o.pending.insert(who);
+}
+
+/// A process that begins while this runs either is seen here, or sees that there is a freeze and calls `joins`: the
+/// barrier decides.
+void freezer::add_descendants(freeze_order& o) {
+  for (bool found = true; found;) {
+    found = false;
+    if (threads* all = kernel_.env().threads()) all->barrier_everywhere();
+    table_.for_each_process([&](slot& p) {
+      const pid who = table_.pid_of(p);
+      const pid parent = table_.parent_of(p);
+      if (!table_.is_parent(p, parent) || !o.members.contains(parent) || o.members.contains(who)) return;
+      add(o, who);
+      found = found || o.members.contains(who);
+    });
+  }
+}
+
+bool freezer::is_below(pid who, pid root) const {
+  while (table_.alive(who)) {
+    const slot& p = table_[who.index()];
+    const pid parent = table_.parent_of(p);
+    if (!table_.is_parent(p, parent)) return false;
+    if (parent == root) return true;
+    who = parent;
+  }
+  return false;
+}
+
+bool freezer::joins(slot& p, pid parent) {
+  const std::scoped_lock lock{mutex_};
+  const pid me = table_.pid_of(p);
+  bool joined = false;
+  for (freeze_order& o : orders_) {
+    if (!o.who.subtree || !o.members.contains(parent) || !o.members.insert(me).second) continue;
+    ++frozen_[me].count;
+    joined = true;
+  }
+  if (joined) p.urgent.fetch_or(is_frozen, std::memory_order_seq_cst);
+  return joined;
+}
+
+freezer::parking freezer::park(slot& p) {
+  to_inform done;
+  {
+    const std::scoped_lock lock{mutex_};
+    const pid me = table_.pid_of(p);
+    const auto found = frozen_.find(me);
+    if (found == frozen_.end()) return parking::thawed;
+    if ((p.urgent.load(std::memory_order_seq_cst) & look_for_exit) != 0) return parking::exit_pending;
+    ensure(!found->second.parked, "a frozen process is run although the freezer owns it");
+    found->second.parked = true;
+    for (freeze_order& o : orders_) o.pending.erase(me);
+    done = newly_done();
+  }
+  inform(done);
+  return parking::parked;
+}
+
+// ---- leaving
+
+void freezer::unpark(pid who) {
+  {
+    const std::scoped_lock lock{mutex_};
+    const auto found = frozen_.find(who);
+    if (found == frozen_.end() || !std::exchange(found->second.parked, false)) return;
+  }
+  kernel_.schedule(table_[who.index()]);
+}
+
+bool freezer::thaw(target who) {
+  std::vector<slot*> runnable;
+  to_inform done;
+  {
+    const std::scoped_lock lock{mutex_};
+    const auto newest = std::find_if(orders_.rbegin(), orders_.rend(), [&](const freeze_order& o) {
+      return o.who.root == who.root && o.who.subtree == who.subtree;
+    });
+    if (newest == orders_.rend()) return false;
+    for (const pid member : newest->members) {
+      const auto found = frozen_.find(member);
+      ensure(found != frozen_.end() && found->second.count > 0, "a process is thawed more often than frozen");
+      if (--found->second.count != 0) continue;
+      slot& p = table_[member.index()];
+      p.urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
+      // Exits and signals of the fast lane that came meanwhile were not looked at.
+      p.urgent.fetch_or(look_for_exit | look_for_orders, std::memory_order_seq_cst);
+      if (found->second.parked) runnable.push_back(&p);
+      frozen_.erase(found);
+    }
+    if (!newest->informed) done.emplace_back(newest->informs, newest->number);
+    orders_.erase(std::next(newest).base());
+    freezes_in_force_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  for (slot* p : runnable) kernel_.schedule(*p);
+  inform(done);
+  return true;
+}
+
+void freezer::ended(pid who) {
+  to_inform done;
+  {
+    const std::scoped_lock lock{mutex_};
+    table_[who.index()].urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
+    if (frozen_.erase(who) == 0) return;
+    for (freeze_order& o : orders_) {
+      o.members.erase(who);
+      o.pending.erase(who);
+    }
+    done = newly_done();
+    const auto gone = std::erase_if(orders_, [](const freeze_order& o) { return o.members.empty() && o.informed; });
+    freezes_in_force_.fetch_sub(static_cast<std::uint32_t>(gone), std::memory_order_seq_cst);
+  }
+  inform(done);
+}
+
+// ---- answers
+
+bool freezer::is_done(const freeze_order& o) const {
+  return o.pending.empty() && std::ranges::none_of(o.members, [&](pid who) { return blocking_.contains(who); });
+}
+
+freezer::to_inform freezer::newly_done() {
+  to_inform all;
+  for (freeze_order& o : orders_)
+    if (!o.informed && is_done(o)) {
+      o.informed = true;
+      all.emplace_back(o.informs, o.number);
+    }
+  return all;
+}
+
+void freezer::inform(const to_inform& all) {
+  for (const auto& [who, number] : all)
+    kernel_.send(who, signal::reply, make_letter<freeze_done>(plain<freeze_done>, number));
+}
+
+std::vector<pid> freezer::still_inside(std::uint64_t number) {
+  std::vector<pid> all;
+  const std::scoped_lock lock{mutex_};
+  const auto found = std::ranges::find(orders_, number, &freeze_order::number);
+  if (found == orders_.end()) return all;
+  found->informed = true;
+  for (const pid who : found->members) {
+    const bool in_its_code = found->pending.contains(who) && kernel_.sched().is_running(table_[who.index()]);
+    if (in_its_code || blocking_.contains(who)) all.push_back(who);
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+void freezer::blocking_began(pid who) {
+  const std::scoped_lock lock{mutex_};
+  ++blocking_[who];
+}
+
+void freezer::blocking_over(pid who) {
+  to_inform done;
+  {
+    const std::scoped_lock lock{mutex_};
+    const auto found = blocking_.find(who);
+    ensure(found != blocking_.end() && found->second > 0, "blocking work ends that has not begun");
+    if (--found->second == 0) blocking_.erase(found);
+    done = newly_done();
+  }
+  inform(done);
+}
+
+}  // namespace coppice::detail

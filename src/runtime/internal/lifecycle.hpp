@@ -1,0 +1,71 @@
+#pragma once
+/// How processes begin and end, and how a whole runtime ends.
+#include <map>
+#include <mutex>
+
+#include "side_block.hpp"
+
+namespace coppice::detail {
+
+/// Stands for the body until the start letter has made one, in the process itself, so that its failure is an exit.
+[[nodiscard]] body& unborn_body() noexcept;
+
+/// Why the process that is ending on this thread ends, for the requests that are destroyed with its frames.
+class ending_scope {
+ public:
+  ending_scope(pid who, const exit_reason& why) noexcept;
+  ~ending_scope();
+  ending_scope(const ending_scope&) = delete;
+  ending_scope& operator=(const ending_scope&) = delete;
+
+ private:
+  pid who_before_;
+  const exit_reason* why_before_;
+};
+
+class lifecycle {
+ public:
+  explicit lifecycle(kernel& k);
+
+  // -- a process. Thread safety: `start` and `abandon` from any thread, the others for the owner of the slot.
+  [[nodiscard]] result<pid> start(start_letter* first);
+  /// Ends a process: destroys its body, answers the requests in its queue from `rest` on and those `unanswered`, and
+  /// notifies everybody who is linked to it or monitors it. `to_destroy` is null for an abandoned process.
+  void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
+              std::span<const open_call> unanswered = {});
+  void free_slot(std::uint32_t index) noexcept;
+  void defer(slot& me, const std::shared_ptr<pending_reply>& reply);
+  bool abandon(pid who);
+  /// The thread that was stuck in an abandoned process has come back.
+  void bury(slot& p, envelope* e, bool kept);
+
+  // -- the runtime
+  [[nodiscard]] bool stop();
+  void crash();
+  void send_late(pid to, signal s, envelope* e);
+  [[nodiscard]] time_point started() const noexcept { return started_; }
+  [[nodiscard]] std::uint64_t spawned_outside() const noexcept { return spawned_outside_.load(); }
+  [[nodiscard]] std::uint64_t ended_outside() const noexcept { return ended_outside_.load(); }
+
+ private:
+  [[nodiscard]] std::uint32_t take_slot();
+  void push_start(slot& p, start_letter* first);
+  void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
+  void fail_pending_replies(const slot& p, const exit_reason& why);
+  void report_end(pid me, const exit_reason& why, std::string name, std::string label);
+  void drop_all_mail();
+  void count_spawned() noexcept;
+  void count_ended() noexcept;
+
+  kernel& kernel_;
+  process_table& table_;
+  const time_point started_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> spawned_outside_{0};  // by threads that are not workers
+  std::atomic<std::uint64_t> ended_outside_{0};
+  std::mutex late_mutex_;
+  std::mutex stranded_mutex_;
+  std::map<slot*, body*> stranded_;  // bodies of abandoned processes, whose code has not come back yet
+};
+
+}  // namespace coppice::detail

@@ -1,0 +1,74 @@
+#pragma once
+/// Links and monitors.
+///
+/// Each side keeps an entry for a link. An unlink takes effect at once on its own side; the entry stays, numbered,
+/// until the other side has confirmed, so that a link made anew meanwhile is not mistaken for the old one.
+#include "link_signals.hpp"
+#include "side_block.hpp"
+
+namespace coppice::detail {
+
+class remote;
+struct tie;
+
+/// Thread safety: each function is for the owner of the slot it is given.
+class links {
+ public:
+  links(kernel& k, remote& r) noexcept;
+
+  // -- by the process itself
+  /// Throws `no_such_process` when `other` is known to have ended and `me` does not trap exits.
+  void link(slot& me, pid other);
+  void unlink(slot& me, pid other);
+  [[nodiscard]] monitor_ref monitor(slot& me, pid other);
+  [[nodiscard]] monitor_ref monitor_unborn(slot& me);
+  bool demonitor(slot& me, monitor_ref ref);
+  /// The parent's half of the link and the monitor that a spawn has made.
+  void adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watched_as);
+  /// The child's half of the monitor.
+  void add_watcher(slot& child, pid watcher, monitor_ref ref) {
+    side_of(table_, child).watchers.insert({watcher, ref}, {});
+  }
+
+  // -- signals
+  /// Whether the signal belongs to a link or monitor: no code of the process sees it.
+  [[nodiscard]] static bool keeps(signal s) noexcept;
+  /// One of those signals, from the queue.
+  void apply(slot& p, const envelope& e);
+  /// The same ahead of its turn: the envelope stays in the queue, empty.
+  void apply_ahead(slot& p, envelope& e);
+  /// Whether the `down` in `e` is to be received: not when the monitor was removed meanwhile.
+  [[nodiscard]] bool accepts_down(slot& p, const envelope& e);
+
+  // -- what is known of a link
+  [[nodiscard]] const link_state* find(const slot& p, pid other) const noexcept;
+  /// The link that ends with the loss of this connection. Null: there is none, or it was made anew over another one.
+  [[nodiscard]] const link_state* find_lost(const slot& p, const link_signal& l) const noexcept;
+  [[nodiscard]] bool holds(const slot& p, pid other) const noexcept;
+  /// Whether `me` is certain to be notified of the end of `child`.
+  [[nodiscard]] bool will_tell(const slot& me, pid child) const noexcept;
+  /// Removes the link of `p` to `other`, or the entry that an unlink has left; returns the entry.
+  [[nodiscard]] std::optional<link_state> remove(slot& p, pid other);
+
+  /// The process has ended: notifies the processes linked to it and those that monitor it, and removes its own
+  /// monitors.
+  void notify_end(slot& p, pid me, const exit_reason& why);
+
+ private:
+  template <signal s, class Content>
+  void send_small(pid to, const Content& content);
+  void receive(slot& p, const link_signal& l);
+  void receive(slot& p, const unlink_signal& u);
+  void receive_ack(slot& p, const unlink_signal& u);
+  void receive(slot& p, const monitor_signal& m);
+  void receive_removal(slot& p, const monitor_signal& m);
+  void remove_watch(pid watcher, pid target, monitor_ref ref);
+  [[nodiscard]] bool elsewhere(pid who) const noexcept { return who.node() != table_.node(); }
+
+  kernel& kernel_;
+  process_table& table_;
+  remote& remote_;
+  fault_plan* faults_;
+};
+
+}  // namespace coppice::detail

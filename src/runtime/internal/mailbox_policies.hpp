@@ -1,0 +1,41 @@
+#pragma once
+/// The mailbox policies of the processes that have one.
+#include <array>
+#include <mutex>
+#include <unordered_map>
+
+#include <coppice/runtime/detail/gate.hpp>
+
+namespace coppice::detail {
+
+/// Thread safety: any thread.
+class mailbox_policies {
+ public:
+  explicit mailbox_policies(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
+
+  /// Before the process is started, and so before anybody can know it.
+  void set(pid who, std::shared_ptr<gate> g);
+  /// Null: it has none.
+  [[nodiscard]] std::shared_ptr<gate> of(pid who);
+  /// The process ends: returns the mail left and releases the senders that wait for room.
+  [[nodiscard]] std::vector<envelope*> close(pid who);
+  /// Takes the envelope. False, and nothing was done: it does not go through a policy.
+  [[nodiscard]] bool put(pid to, envelope* e);
+  /// There is no room for it: a dead letter, or an error for its caller.
+  void turn_away(pid to, envelope* e);
+  void push_token(pid who);
+
+ private:
+  struct shard {
+    std::mutex mutex;
+    std::unordered_map<pid, std::shared_ptr<gate>> gates;
+  };
+  [[nodiscard]] shard& near(pid who) noexcept { return shards_[who.index() % shards_.size()]; }
+  [[nodiscard]] pid sender_that_can_wait(pid to) const noexcept;
+
+  kernel& kernel_;
+  process_table& table_;
+  std::array<shard, 64> shards_;
+};
+
+}  // namespace coppice::detail

@@ -1,0 +1,25 @@
+#pragma once
+/// Timers that a process starts for itself: it receives `timeout`, unless it cancels first.
+#include "side_block.hpp"
+
+namespace coppice::detail {
+
+/// Thread safety: each function is for the owner of the slot it is given.
+class process_timers {
+ public:
+  explicit process_timers(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
+
+  [[nodiscard]] timer_ref start(slot& me, std::chrono::nanoseconds after);
+  /// Also makes sure that a `timeout` already in the queue is never received. False: it was received or cancelled.
+  bool cancel(slot& me, timer_ref ref);
+  /// Whether the `timeout` in `e` is to be received: not when the timer was cancelled meanwhile.
+  [[nodiscard]] bool accepts(slot& p, const envelope& e);
+  /// The process has ended.
+  void cancel_all(slot& p);
+
+ private:
+  kernel& kernel_;
+  process_table& table_;
+};
+
+}  // namespace coppice::detail

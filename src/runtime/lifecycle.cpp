@@ -1,0 +1,300 @@
+#include "internal/lifecycle.hpp"
+
+#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/event_stream.hpp>
+
+#include "internal/claim.hpp"
+#include "internal/kernel_parts.hpp"
+#include "internal/workers.hpp"
+
+namespace coppice::detail {
+
+namespace {
+struct ending_process {
+  pid who;
+  const exit_reason* why;
+};
+constinit thread_local ending_process ending{};
+}  // namespace
+
+ending_scope::ending_scope(pid who, const exit_reason& why) noexcept
+    : who_before_{ending.who}, why_before_{ending.why} {
+  ending = {who, &why};
+}
+ending_scope::~ending_scope() { ending = {who_before_, why_before_}; }
+
+pid process_here() noexcept {
+  if (ending.why != nullptr) return ending.who;
+  const turn* t = turn_here();
+  return t != nullptr ? t->k->pid_of(*t->p) : pid{};
+}
+
+loss loss_by(pid who) noexcept {
+  return ending.who == who && ending.why != nullptr ? loss{loss::kind::ended, ending.why} : loss{};
+}
+
+void answer_dropped(kernel& k, pid callee, const open_call& lost) {
+  turn* t = turn_here();
+  if (std::uncaught_exceptions() > 0 && t != nullptr && t->k == &k && ending.why == nullptr &&
+      k.pid_of(*t->p) == callee)
+    t->unanswered.push_back(lost);
+  else if (t != nullptr && ending.why == nullptr && &k.slot_at(callee.index()) == t->p && !k.alive(callee))
+    lost.fail(k, lost.caller, lost.call, error{errc::exited, exit_reason::abandoned().to_string()});
+  else
+    lost.fail(k, lost.caller, lost.call, error_of(loss_by(callee)));
+}
+
+lifecycle::lifecycle(kernel& k) : kernel_{k}, table_{k.table()}, started_{k.now()} {}
+
+// ---- the beginning
+
+std::uint32_t lifecycle::take_slot() {
+  const std::uint32_t reserved = slot_from_here(kernel_);
+  return reserved != 0 ? reserved : table_.take();
+}
+
+result<pid> lifecycle::start(start_letter* first) {
+  const std::uint32_t index = stopping_.load(std::memory_order_relaxed) ? 0 : take_slot();
+  if (index == 0) {
+    discard(kernel_, first);
+    if (stopping_.load(std::memory_order_relaxed)) return coppice::fail(errc::stopped, "the runtime is stopping");
+    return coppice::fail(errc::capacity, "the process table is full; see runtime_options::processes");
+  }
+  slot& p = table_[index];
+  ensure(!p.is(slot::has_process), "a slot was handed out that still has a process");
+  const pid me = table_.pid_of(p);
+  if (first->with.gate) kernel_.parts().policies.set(me, first->with.gate);
+  if (!first->with.has_name()) {
+    push_start(p, first);
+    return me;
+  }
+  const std::string name = first->with.called->name;  // the letter is gone once it is pushed
+  if (auto registered = kernel_.parts().names.add_unborn(name, me, [&] { push_start(p, first); }); !registered) {
+    discard(kernel_, first);
+    (void)kernel_.parts().policies.close(me);
+    p.set(slot::gated, false);
+    table_.give_back(&index, 1);
+    return std::unexpected{registered.error()};
+  }
+  return me;
+}
+
+void lifecycle::push_start(slot& p, start_letter* first) {
+  count_spawned();
+  first->tag = envelope::tag_of(p.serial(), signal::start);
+  if (p.mail.push(first)) kernel_.schedule(p, true);
+}
+
+void lifecycle::count_spawned() noexcept {
+  if (worker* w = worker_of(kernel_)) return w->spawned.add(1);
+  spawned_outside_.fetch_add(1, std::memory_order_relaxed);
+}
+void lifecycle::count_ended() noexcept {
+  if (worker* w = worker_of(kernel_)) return w->ended.add(1);
+  ended_outside_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// ---- the end
+
+void lifecycle::free_slot(std::uint32_t index) noexcept {
+  if (table_[index].serial() == 0) return;  // its serials are used up: no old pid may ever meet a new process
+  if (!slot_to_here(kernel_, index)) table_.give_back(&index, 1);
+}
+
+void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
+                       std::span<const open_call> unanswered) {
+  ensure(p.is(slot::has_process), "a process ends that has ended already");
+  kernel_parts& parts = kernel_.parts();
+  const pid me = table_.pid_of(p);
+  fast_lane::unmark(p);
+  const bool parent_linked = p.is(slot::parent_linked);
+  const bool born_linked = p.is(slot::born_linked);
+  const pid parent = pid::from_parts(table_.node(), p.parent_index, p.parent_serial);
+  if (to_destroy != nullptr) p.process = nullptr;
+  // From here on the process is not alive for anybody, and its mail is dead mail.
+  p.tag.store(envelope::tag_of(me.serial() + 1, signal::vacant), std::memory_order_seq_cst);
+  if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me);
+  // The name is free before anybody is notified of the end, callers included.
+  name_table::entry texts;
+  if (p.named.exchange(0, std::memory_order_seq_cst) != 0) texts = parts.names.release(me);
+  {
+    const ending_scope scope{me, why};
+    if (to_destroy != nullptr) {
+      // When another process ends this one in its own turn, the guard of that process is set already.
+      const bool in_its_turn = current_turn != nullptr && current_turn->p == &p;
+      const last_code code{in_its_turn ? &current_turn->guard : nullptr};
+      to_destroy->type->destroy(*to_destroy, kernel_);
+    }
+    for (const open_call& c : unanswered) c.fail(kernel_, c.caller, c.call, error_of({loss::kind::ended, &why}));
+    answer_requests(rest, me.serial(), why);
+  }
+  if (kernel_.crashed()) {
+    free_side(p);
+    return;
+  }
+  if ((why.what() == exit_reason::kind::error && kernel_.logs(log_level::error)) ||
+      parts.events.wanted(plain<process_ended>))
+    report_end(me, why, std::move(texts.name), std::move(texts.label));
+  if (parent_linked)
+    kernel_.send_exit(parent, {me, why, true});
+  else if (born_linked)
+    kernel_.send(parent, signal::reply, make_letter<child_ended>(plain<child_ended>, me, why));
+  parts.links.notify_end(p, me, why);
+  parts.process_timers.cancel_all(p);
+  fail_pending_replies(p, why);
+  free_side(p);
+  count_ended();
+}
+
+void lifecycle::answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why) {
+  for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+    if (e->serial() != serial || !e->type->is_request || e->what() != signal::message) continue;
+    e->type->drop(kernel_, *e, {loss::kind::ended, &why});
+    e->become(signal::done);
+  }
+}
+
+void lifecycle::defer(slot& me, const std::shared_ptr<pending_reply>& reply) {
+  side_block& side = side_of(table_, me);
+  if (side.replies.size() == side.replies.capacity())
+    std::erase_if(side.replies, [](const auto& weak) { return weak.expired(); });
+  side.replies.push_back(reply);
+}
+
+void lifecycle::fail_pending_replies(const slot& p, const exit_reason& why) {
+  if (p.side == nullptr) return;
+  for (const auto& weak : p.side->replies) {
+    const auto reply = weak.lock();
+    if (reply && !reply->answered.exchange(true)) reply->fail(kernel_, *reply, why);
+  }
+}
+
+void lifecycle::report_end(pid me, const exit_reason& why, std::string name, std::string label) {
+  if (why.what() == exit_reason::kind::error && kernel_.logs(log_level::error))
+    kernel_.log(log_level::error, "process ended",
+                {{"pid", to_string(me)}, {"name", name}, {"label", label}, {"reason", why.to_string()}});
+  kernel_.events().publish(process_ended{.who = me, .name = std::move(name), .label = std::move(label), .reason = why});
+}
+
+// ---- stuck processes
+
+bool lifecycle::abandon(pid who) {
+  if (!table_.alive(who)) return false;
+  slot& p = table_[who.index()];
+  if (!kernel_.sched().take_from_stuck(p, who.serial())) return false;
+  envelope* stuck_in = p.mail.head;
+  const exit_reason given_up = exit_reason::abandoned();
+  envelope* held = p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
+  envelope& handled = held != nullptr ? *held : *stuck_in;
+  if (handled.type->fail != nullptr) handled.type->fail(kernel_, handled, error_of({loss::kind::ended, &given_up}));
+  // Its frames belong to the thread that is stuck in them.
+  {
+    const std::scoped_lock lock{stranded_mutex_};
+    const bool fresh = stranded_.emplace(&p, std::exchange(p.process, nullptr)).second;
+    ensure(fresh, "a process was abandoned twice");
+  }
+  const std::vector<envelope*> left = kernel_.parts().policies.close(who);
+  finish(p, given_up, nullptr, stuck_in->next.load(std::memory_order_acquire));
+  for (envelope* e : left) {
+    kernel_.note_dead_letter(who, *e);
+    discard(kernel_, e, {loss::kind::ended, &given_up});
+  }
+  release_claim(kernel_, p, *stuck_in);
+  kernel_.sched().done_with_stuck(p);
+  return true;
+}
+
+// The slot stayed out of use until now, so that nothing the handler did in between could touch a successor.
+void lifecycle::bury(slot& p, envelope* e, bool kept) {
+  body* left_behind = nullptr;
+  {
+    const std::scoped_lock lock{stranded_mutex_};
+    const auto found = stranded_.find(&p);
+    ensure(found != stranded_.end(), "a process comes back that was not abandoned");
+    left_behind = found->second;
+    stranded_.erase(found);
+    if (left_behind == &unborn_body() && current_turn != nullptr && current_turn->born != nullptr)
+      left_behind = current_turn->born;  // made after the process was abandoned
+  }
+  {
+    const exit_reason given_up = exit_reason::abandoned();
+    const ending_scope scope{pid::from_parts(table_.node(), table_.index_of(p), p.serial() - 1), given_up};
+    const last_code code{current_turn != nullptr ? &current_turn->guard : nullptr};
+    left_behind->type->destroy(*left_behind, kernel_);
+  }
+  if (!kept) release(e);
+  // The handler may have given others a pid with the serial the slot has now: that serial is skipped.
+  p.tag.store(envelope::tag_of(p.serial() + 1, signal::vacant), std::memory_order_seq_cst);
+  free_slot(table_.index_of(p));
+}
+
+// ---- the runtime
+
+bool lifecycle::stop() {
+  stopping_ = true;
+  const time_point deadline = kernel_.now() + kernel_.options().stop_within;
+  std::atomic<std::uint32_t> never{0};
+  for (std::chrono::milliseconds pause{1};; pause = std::min(pause * 2, std::chrono::milliseconds{32})) {
+    std::uint32_t alive = 0;
+    table_.for_each_process([&](slot& p) {
+      ++alive;
+      kernel_.send_exit(table_.pid_of(p), {.from = pid{}, .reason = exit_reason::kill()});
+    });
+    if (alive == 0 || kernel_.now() >= deadline) break;
+    kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + pause));
+  }
+  return kernel_.sched().stop(deadline);
+}
+
+void lifecycle::send_late(pid to, signal s, envelope* e) {
+  const std::scoped_lock lock{late_mutex_};
+  if (kernel_.crashed())
+    discard(kernel_, e);
+  else
+    kernel_.send(to, s, e);
+}
+
+void lifecycle::crash() {
+  {
+    const std::scoped_lock lock{late_mutex_};
+    kernel_.note_crash();
+  }
+  kernel_.parts().timers.drop_all();
+  turn last{.k = &kernel_};
+  turn* before = std::exchange(current_turn, &last);
+  for (std::uint32_t i = 1, end = table_.used(); i < end; ++i) {
+    slot& p = table_[i];
+    if (p.process == nullptr) continue;
+    last.p = &p;
+    finish(p, exit_reason::killed(), p.process, nullptr);
+  }
+  kernel_.flush_burst(last);
+  current_turn = before;
+  drop_all_mail();
+  kernel_.parts().timers.drop_all();
+}
+
+/// Frames that are destroyed send mail, and so do requests that are dropped: repeated until all mailboxes are empty.
+void lifecycle::drop_all_mail() {
+  for (bool again = true; again;) {
+    again = false;
+    for (std::uint32_t i = 1, end = table_.used(); i < end; ++i) {
+      mailbox& mail = table_[i].mail;
+      if (mail.tail.load() == nullptr) continue;
+      again = true;
+      envelope* e = mail.head;
+      mail.tail = nullptr;
+      mail.head = nullptr;
+      while (e != nullptr) {
+        envelope* n = e->next.load();
+        if (e->what() == signal::done)
+          release(e);
+        else
+          discard(kernel_, e);
+        e = n;
+      }
+    }
+  }
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,91 @@
+#include <sys/mman.h>
+
+#include <new>
+
+#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/process_table.hpp>
+
+namespace coppice::detail {
+
+namespace {
+
+// Address space for all slots, memory on first touch. The zeros that the operating system hands out are valid slots
+// without a process.
+slot* map_slots(std::size_t count) {
+  void* memory =
+      ::mmap(nullptr, sizeof(slot) * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc{};
+  auto* slots = static_cast<slot*>(memory);
+  // Huge pages come whole: a hundred thousand processes are not worth them, a million are.
+  constexpr std::size_t first_part = std::size_t{8} << 20U;
+  if (const std::size_t all = sizeof(slot) * count; all > first_part)
+    ::madvise(slots + first_part / sizeof(slot), all - first_part, MADV_HUGEPAGE);
+  return slots;
+}
+
+}  // namespace
+
+process_table::process_table(node_id node, std::uint32_t processes)
+    : node_{node}, size_{processes + 1}, slots_{map_slots(size_)} {}
+
+process_table::~process_table() { ::munmap(slots_, sizeof(slot) * size_); }
+
+bool process_table::alive(pid who) const noexcept {
+  return who && covers(who) && slots_[who.index()].serial() == who.serial() &&
+         who.index() < used_.load(std::memory_order_relaxed);
+}
+
+bool process_table::gone(pid who) const noexcept {
+  if (!covers(who) || alive(who)) return false;
+  const slot& p = slots_[who.index()];
+  return p.is_past(who.serial()) || p.mail.tail.load(std::memory_order_acquire) == nullptr;
+}
+
+pid process_table::parent_of(const slot& p) const noexcept {
+  const std::uint32_t index = p.parent_index.load(std::memory_order_relaxed);
+  return index == 0 ? pid{} : pid::from_parts(node_, index, p.parent_serial.load(std::memory_order_relaxed));
+}
+
+std::uint32_t process_table::used() const noexcept { return std::min(used_.load(std::memory_order_relaxed), size_); }
+
+std::uint32_t process_table::take() {
+  {
+    const std::scoped_lock lock{free_mutex_};
+    if (!free_.empty()) {
+      const std::uint32_t index = free_.back();
+      free_.pop_back();
+      return index;
+    }
+  }
+  const std::uint32_t index = used_.fetch_add(1, std::memory_order_relaxed);
+  if (index >= size_) {
+    used_.store(size_, std::memory_order_relaxed);
+    return 0;
+  }
+  return index;
+}
+
+std::size_t process_table::take_some(std::uint32_t* into, std::size_t most) {
+  std::size_t n = 0;
+  {
+    const std::scoped_lock lock{free_mutex_};
+    while (n < most && !free_.empty()) {
+      into[n++] = free_.back();
+      free_.pop_back();
+    }
+  }
+  if (n != 0) return n;
+  const auto want = static_cast<std::uint32_t>(most);
+  if (used_.load(std::memory_order_relaxed) + want >= size_) return 0;  // the last few are taken one by one
+  const std::uint32_t first = used_.fetch_add(want, std::memory_order_relaxed);
+  if (first + want > size_) return 0;
+  for (std::uint32_t i = want; i > 0; --i) into[n++] = first + i - 1;
+  return n;
+}
+
+void process_table::give_back(const std::uint32_t* from, std::size_t n) noexcept {
+  const std::scoped_lock lock{free_mutex_};
+  free_.insert(free_.end(), from, from + n);
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,295 @@
+#include "internal/runner.hpp"
+
+#include <cxxabi.h>
+
+#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/event_stream.hpp>
+
+#include "internal/kernel_parts.hpp"
+
+namespace coppice::detail {
+
+constinit thread_local turn* current_turn = nullptr;
+
+void throw_no_process_here() {
+  throw std::logic_error{"this needs a process to run in; from a plain thread use the functions of coppice::runtime"};
+}
+
+// ---- failures
+
+namespace {
+
+std::string demangled(const char* mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text{abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
+  return status == 0 ? text.get() : mangled;
+}
+
+/// The last name is cached: demangling costs as much as throwing, and failures repeat.
+const std::string& type_name_of(const std::type_info& type) {
+  thread_local std::pair<const std::type_info*, std::string> last;
+  if (last.first != &type) last = {&type, demangled(type.name())};
+  return last.second;
+}
+
+/// Works for any exception, and even when there is no memory to describe it.
+exit_reason reason_of(const std::type_info& type, const char* what, const turn& t) noexcept {
+  try {
+    return exit_reason::error(type == typeid(void) ? "unknown" : type_name_of(type), what != nullptr ? what : "",
+                              t.message != nullptr ? std::string{t.message->name} : "");
+  } catch (...) {
+    return exit_reason::killed();
+  }
+}
+
+exit_reason reason_of_unknown(const turn& t) noexcept {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  return reason_of(type != nullptr ? *type : typeid(void), "", t);
+}
+
+verdict make_body(body& nobody, turn& t, envelope& e) {
+  t.born = nullptr;
+  e.type->deliver(nobody, t, e);
+  ensure(t.born != nullptr, "a start letter has made no body");
+  if (const kernel_section mine{*t.p, e.serial()}) t.p->process = t.born;
+  return t.born->type->offer(*t.born, t, e);
+}
+constinit const body_type unborn_type{
+    .offer = &make_body, .destroy = [](body&, kernel&) noexcept {}, .held = [](const body&) noexcept { return 0U; }};
+constinit body unborn{&unborn_type};
+
+}  // namespace
+
+body& unborn_body() noexcept { return unborn; }
+
+exit_reason reason_of_failure(const turn& t) noexcept {
+  try {
+    throw;
+  } catch (const exit_with& x) {
+    return x.reason();
+  } catch (const std::exception& x) {
+    return reason_of(typeid(x), x.what(), t);
+  } catch (...) {
+    return reason_of_unknown(t);
+  }
+}
+
+exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept {
+  return reason_of(typeid(x), x.what(), t);
+}
+
+// ---- running
+
+runner::runner(kernel& k, kernel_parts& parts) noexcept : kernel_{k}, table_{k.table()}, parts_{parts} {}
+
+/// The process ends by itself: first it cleans up, then its callers are answered.
+void runner::terminate(body& b, turn& t) {
+  t.ending = b.type->terminate(b, t, std::move(t.ending));
+  for (const held_answer& h : std::exchange(t.held, {})) kernel_.send(h.to, signal::reply, h.answer);
+}
+
+// The body's code, between the two halves of a handshake with `take_from_stuck`: that thread must know that we are in
+// the code, and we, when we come back, whether the process was taken away meanwhile. The other thread has the barrier
+// for both.
+[[gnu::always_inline]] inline verdict runner::offer(slot& p, envelope& e, turn& t) {
+  stall_guard& guard = t.guard;
+  body* mine = p.process;  // once we are in its code, another thread may take it out of the slot
+  stall_guard::step(guard.phase);
+  verdict v = verdict::ended;
+  t.message = e.what() == signal::message ? e.type : nullptr;
+  try {
+    if (e.type->for_body == mine->type) [[likely]] {
+      e.type->deliver(*mine, t, e);
+      v = t.ends ? verdict::ended : verdict::alive;
+    } else {
+      v = mine->type->offer(*mine, t, e);
+    }
+  } catch (const exit_with& x) {  // each by its type: throwing once more would double the cost
+    t.ending = x.reason();
+  } catch (const std::exception& x) {
+    t.ending = reason_of(typeid(x), x.what(), t);
+  } catch (...) {
+    t.ending = reason_of_unknown(t);
+  }
+  if (v == verdict::ended && mine->type->terminate != nullptr) [[unlikely]]
+    terminate(*mine, t);
+  stall_guard::step(guard.phase);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (guard.state.load(std::memory_order_acquire) != stall_guard::none) [[unlikely]]
+    if (guard.was_taken()) t.interrupted = turn::interruption::abandoned;
+  if (t.out.target != nullptr) [[unlikely]]
+    kernel_.flush_burst(t);
+  if (!t.unanswered.empty() && v != verdict::ended) [[unlikely]]  // the failure was caught: the requests were dropped
+    for (const open_call& c : std::exchange(t.unanswered, {})) c.fail(kernel_, c.caller, c.call, error_of({}));
+  return v;
+}
+
+bool runner::run(slot& p, int budget, turn& t) {
+  t.p = &p;
+  t.budget = budget;
+  envelope* e = p.mail.head;
+  bool more = false;
+  std::uint64_t handled = 0;
+  for (;;) {
+    if (p.urgent.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      const ahead found = look_ahead(p, e, t);
+      if (found == ahead::frozen) break;
+      if (found == ahead::ends) end(p, t, e);
+      e = p.mail.head;
+    }
+    const verdict v = p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
+    --t.budget;
+    ++handled;
+    if (t.interrupted != turn::interruption::none) [[unlikely]] {
+      more = leave(p, e, v, t);
+      break;
+    }
+    p.handled.store(p.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const bool kept = v == verdict::kept;
+    if (v == verdict::ended) [[unlikely]]
+      end(p, t, e->next.load(std::memory_order_acquire));
+    envelope* n = nullptr;
+    const mailbox::step s = p.mail.advance(e, n);
+    if (s == mailbox::step::idle) {
+      if (!kept) release(e);
+      break;
+    }
+    if (s == mailbox::step::hidden) [[unlikely]] {
+      if (!kept) {  // the envelope keeps its place until the sender has gone on; meanwhile other processes run
+        e->tag = envelope::tag_of(0, signal::done);
+        more = true;
+        break;
+      }
+      while (p.mail.advance(e, n) != mailbox::step::next) cpu_pause();
+    }
+    if (kept)
+      e->next.store(nullptr, std::memory_order_relaxed);  // from here on the link belongs to the keeper
+    else
+      release(e);
+    p.mail.head = e = n;
+    if (t.budget <= 0) [[unlikely]] {
+      more = true;
+      break;
+    }
+  }
+  t.handled.store(t.handled.load(std::memory_order_relaxed) + handled, std::memory_order_relaxed);
+  if (t.out.target != nullptr) [[unlikely]]  // messages sent by the end of the process, outside of the body
+    kernel_.flush_burst(t);
+  t.p = nullptr;
+  return more;
+}
+
+bool runner::leave(slot& p, envelope* e, verdict v, turn& t) {
+  const auto why = std::exchange(t.interrupted, turn::interruption::none);
+  if (why == turn::interruption::frozen) return true;  // the next turn finds it frozen before the same envelope
+  t.ends = false;
+  t.ending = {};
+  const exit_reason given_up = exit_reason::abandoned();
+  for (const open_call& c : std::exchange(t.unanswered, {}))
+    c.fail(kernel_, c.caller, c.call, error_of({loss::kind::ended, &given_up}));
+  if (v == verdict::kept) e->next.store(nullptr, std::memory_order_relaxed);  // the link belongs to the keeper
+  parts_.lifecycle.bury(p, e, v == verdict::kept);
+  return false;
+}
+
+void runner::end(slot& p, turn& t, envelope* rest) {
+  t.ends = false;
+  const exit_reason why = std::exchange(t.ending, {});
+  const auto unanswered = std::exchange(t.unanswered, {});
+  parts_.lifecycle.finish(p, why, p.process, rest, unanswered);
+  parts_.lifecycle.free_slot(table_.index_of(p));
+}
+
+verdict runner::handle_rare(slot& p, envelope& e, turn& t) {
+  if (e.what() == signal::done) return verdict::alive;
+  if (e.serial() != p.serial() || (p.process == nullptr && e.what() != signal::start)) {
+    parts_.remote.bounce(pid::from_parts(table_.node(), table_.index_of(p), e.serial()), e, exit_reason::noproc());
+    return verdict::alive;
+  }
+  switch (e.what()) {
+    case signal::start: return begin(p, static_cast<start_letter&>(e), t);
+    case signal::seen: fast_lane::unmark(p); return e.what() == signal::done ? verdict::alive : offer(p, e, t);
+    case signal::exit: return parts_.exits.receive(p, e, t, *this);
+    case signal::link_lost: return parts_.exits.receive_link_lost(p, e, t, *this);
+    case signal::down: return parts_.links.accepts_down(p, e) ? offer_as_message(p, e, t) : drop(e);
+    case signal::timeout: return parts_.process_timers.accepts(p, e) ? offer_as_message(p, e, t) : drop(e);
+    case signal::order:
+    case signal::reply:
+    case signal::wait_over:
+    case signal::wake: return offer(p, e, t);
+    default: parts_.links.apply(p, e); return drop(e);
+  }
+}
+
+verdict runner::offer_as_message(slot& p, envelope& e, turn& t) {
+  e.become(signal::message);
+  return offer(p, e, t);
+}
+
+verdict runner::drop(envelope& e) {
+  e.type->drop(kernel_, e, {});
+  return verdict::alive;
+}
+
+verdict runner::begin(slot& p, start_letter& first, turn& t) {
+  const birth& with = first.with;
+  std::uint64_t tag = envelope::tag_of(p.serial(), signal::message) | slot::has_process;
+  p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
+  p.parent_serial.store(with.parent.serial(), std::memory_order_relaxed);
+  if (with.linked) tag |= slot::parent_linked | slot::born_linked;
+  if (with.gate) tag |= slot::gated;
+  p.handled.store(0, std::memory_order_relaxed);
+  p.length.store(0, std::memory_order_relaxed);
+  const auto since_start = kernel_.env().clock().coarse_now() - parts_.lifecycle.started();
+  p.born_ds.store(static_cast<std::uint32_t>(since_start / std::chrono::milliseconds{100}), std::memory_order_relaxed);
+  p.tag.store(tag, std::memory_order_release);
+  if (parts_.freezer.any() && with.linked && parts_.freezer.joins(p, with.parent)) [[unlikely]] {
+    t.interrupted = turn::interruption::frozen;
+    return verdict::alive;
+  }
+  if (with.watched_as) parts_.links.add_watcher(p, with.parent, with.watched_as);
+  if (with.has_label()) kernel_.set_label(p, with.called->label);
+  p.process = &unborn;
+  const verdict v = offer(p, first, t);
+  (void)drop(first);
+  return v;
+}
+
+// ---- signals that go before the mail in front of them
+
+runner::ahead runner::look_ahead(slot& p, envelope* from, turn& t) {
+  if ((p.urgent.load(std::memory_order_relaxed) & is_frozen) != 0) return look_while_frozen(p, from, t);
+  if (p.process == nullptr) return ahead::goes_on;  // not born yet: once it is
+  const std::uint8_t wanted = p.urgent.fetch_and(is_frozen, std::memory_order_seq_cst);
+  if ((wanted & is_frozen) != 0) {  // frozen since the first line: the other bits stay for later
+    p.urgent.fetch_or(wanted & ~is_frozen, std::memory_order_seq_cst);
+    return look_while_frozen(p, from, t);
+  }
+  if ((wanted & (look_for_exit | look_at_yourself)) != 0 && parts_.exits.find(p, from, t)) return ahead::ends;
+  if ((wanted & look_for_orders) != 0 && !p.is(slot::drains)) parts_.fast_lane.bring_forward(p, from);
+  if ((wanted & look_at_yourself) != 0) parts_.observer.describe_itself(p);
+  return ahead::goes_on;
+}
+
+/// Only a kill is looked for. The other bits of `urgent` stay for the first turn after the thaw.
+runner::ahead runner::look_while_frozen(slot& p, envelope* from, turn& t) {
+  for (;;) {
+    const std::uint8_t before =
+        p.urgent.fetch_and(static_cast<std::uint8_t>(~look_for_exit), std::memory_order_seq_cst);
+    if ((before & look_for_exit) != 0 && p.is(slot::has_process) && parts_.exits.find_kill(p, from, t)) {
+      if (p.process == nullptr) {  // killed before it began: the start letter is dropped with its arguments
+        ensure(from->what() == signal::start, "a process without a body has mail in front of its start letter");
+        (void)drop(*from);
+        from->become(signal::done);
+      }
+      return ahead::ends;
+    }
+    switch (parts_.freezer.park(p)) {
+      case freezer::parking::parked: return ahead::frozen;
+      case freezer::parking::thawed: return ahead::goes_on;
+      case freezer::parking::exit_pending: break;
+    }
+  }
+}
+
+}  // namespace coppice::detail
