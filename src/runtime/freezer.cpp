@@ -60,8 +60,8 @@ void freezer::add(freeze_order& o, pid who) {
   if (!f.parked) o.pending.insert(who);
 }
 
-/// A process that begins while this runs either is seen here, or sees that there is a freeze and calls `joins`: the
-/// barrier decides.
+/// A process that begins while this runs either is seen here, or sees that there is a freeze and calls
+/// `holds_back`: the barrier decides.
 void freezer::add_descendants(freeze_order& o) {
   for (bool found = true; found;) {
     found = false;
@@ -87,17 +87,16 @@ bool freezer::is_below(pid who, pid root) const {
   return false;
 }
 
-bool freezer::joins(slot& p, pid parent) {
+bool freezer::holds_back(slot& p, pid parent) {
   const std::scoped_lock lock{mutex_};
   const pid me = table_.pid_of(p);
-  bool joined = false;
   for (freeze_order& o : orders_) {
     if (!o.who.subtree || !o.members.contains(parent) || !o.members.insert(me).second) continue;
     ++frozen_[me].count;
-    joined = true;
   }
-  if (joined) p.urgent.fetch_or(is_frozen, std::memory_order_seq_cst);
-  return joined;
+  if (!frozen_.contains(me)) return false;
+  p.urgent.fetch_or(is_frozen, std::memory_order_seq_cst);
+  return true;
 }
 
 freezer::parking freezer::park(slot& p) {

@@ -243,7 +243,7 @@ verdict runner::begin(slot& p, start_letter& first, turn& t) {
   const auto since_start = kernel_.env().clock().coarse_now() - parts_.lifecycle.started();
   p.born_ds.store(static_cast<std::uint32_t>(since_start / std::chrono::milliseconds{100}), std::memory_order_relaxed);
   p.tag.store(tag, std::memory_order_release);
-  if (parts_.freezer.any() && with.linked && parts_.freezer.joins(p, with.parent)) [[unlikely]] {
+  if (parts_.freezer.any() && parts_.freezer.holds_back(p, with.linked ? with.parent : pid{})) [[unlikely]] {
     t.interrupted = turn::interruption::frozen;
     return verdict::alive;
   }
@@ -258,8 +258,10 @@ verdict runner::begin(slot& p, start_letter& first, turn& t) {
 // ---- signals that go before the mail in front of them
 
 runner::ahead runner::look_ahead(slot& p, envelope* from, turn& t) {
+  // Before its start letter was looked at there is nothing to end or to freeze: `begin` looks again.
+  if (!p.is(slot::has_process)) return ahead::goes_on;
   if ((p.urgent.load(std::memory_order_relaxed) & is_frozen) != 0) return look_while_frozen(p, from, t);
-  if (p.process == nullptr) return ahead::goes_on;  // not born yet: once it is
+  if (p.process == nullptr) return ahead::goes_on;  // thawed before it began: the bits stay until it has a body
   const std::uint8_t wanted = p.urgent.fetch_and(is_frozen, std::memory_order_seq_cst);
   if ((wanted & is_frozen) != 0) {  // frozen since the first line: the other bits stay for later
     p.urgent.fetch_or(wanted & ~is_frozen, std::memory_order_seq_cst);
@@ -276,7 +278,7 @@ runner::ahead runner::look_while_frozen(slot& p, envelope* from, turn& t) {
   for (;;) {
     const std::uint8_t before =
         p.urgent.fetch_and(static_cast<std::uint8_t>(~look_for_exit), std::memory_order_seq_cst);
-    if ((before & look_for_exit) != 0 && p.is(slot::has_process) && parts_.exits.find_kill(p, from, t)) {
+    if ((before & look_for_exit) != 0 && parts_.exits.find_kill(p, from, t)) {
       if (p.process == nullptr) {  // killed before it began: the start letter is dropped with its arguments
         ensure(from->what() == signal::start, "a process without a body has mail in front of its start letter");
         (void)drop(*from);

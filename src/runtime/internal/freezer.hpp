@@ -19,7 +19,7 @@ struct freeze_done {
   std::uint64_t number;
 };
 
-/// Thread safety: any thread; `joins` and `park` for the owner of the slot.
+/// Thread safety: any thread; `holds_back` and `park` for the owner of the slot.
 class freezer {
  public:
   explicit freezer(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
@@ -31,8 +31,9 @@ class freezer {
 
   /// Whether any process is frozen: cheap.
   [[nodiscard]] bool any() const noexcept { return freezes_in_force_.load(std::memory_order_relaxed) != 0; }
-  /// A new process, spawned linked by `parent`: it is frozen if it belongs to a frozen subtree.
-  [[nodiscard]] bool joins(slot& p, pid parent);
+  /// Whether a new process must not begin yet: it was frozen before, or `parent`, which has spawned it linked, belongs
+  /// to a frozen subtree.
+  [[nodiscard]] bool holds_back(slot& p, pid parent);
   enum class parking : std::uint8_t { parked, thawed, exit_pending };
   /// `parked`: the freezer owns the process now. `exit_pending`: its owner has to look for a kill first.
   [[nodiscard]] parking park(slot& p);

@@ -24,6 +24,7 @@ constexpr std::uint64_t blocks = 20;
 constexpr std::array expected_marks{
     "a down put aside came after a demonitor",
     "a flood of notes",
+    "a frozen process did not run",
     "a killed peer was survived",
     "a late answer vanished",
     "a name was given after its holder had ended",

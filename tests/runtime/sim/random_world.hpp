@@ -1,5 +1,6 @@
 #pragma once
 /// One run of a random program: nodes, processes, faults; then quiet, then the end of everything.
+#include "freezes.hpp"
 #include "random_bodies.hpp"
 #include "random_model_more.hpp"
 
@@ -55,6 +56,7 @@ class run {
   void fault_of_process(sim::node& n);
   void cut(sim::node& from, sim::node& to);
   void stick(sim::node& n);
+  void freeze(sim::node& n);
   void signal_from_outside(sim::node& n);
   [[nodiscard]] sim::node& some_node() { return world_.nodes()[dice().below(world_.nodes().size())]; }
   [[nodiscard]] pid someone_at(const sim::node& n);
@@ -63,6 +65,7 @@ class run {
   program program_;
   std::map<node_id, pid> observers_;
   std::map<pid, time_point> stuck_;
+  std::map<node_id, random_freezes> frozen_;
   std::map<pid, process_info> seen_;
   std::uint64_t pulses_ = 0;
 };
@@ -189,8 +192,10 @@ inline void run::fault_of_node(sim::node& n) {
 
 inline void run::fault_of_process(sim::node& n) {
   if (!n.up()) return;
-  switch (dice().below(5)) {
+  switch (dice().below(7)) {
     case 0: return stick(n);
+    case 5: return freeze(n);
+    case 6: return frozen_[n.id()].thaw_one(n.rt());
     case 1: {
       for (const auto& [who, until] : stuck_) {
         if (who.node() != n.id() || until <= world_.now() || !n.rt().abandon(who)) continue;
@@ -210,6 +215,13 @@ inline void run::stick(sim::node& n) {
   const auto duration = dice().between(1us, 40ms);
   n.stick(who, duration);
   stuck_[who] = world_.now() + duration;
+}
+
+/// Only one that has begun: a process that is killed before it begins leaves no entries in the log.
+inline void run::freeze(sim::node& n) {
+  const pid who = someone_at(n);
+  const auto seen = who ? n.rt().info(who) : std::nullopt;
+  if (seen && seen->handled > 0) frozen_[n.id()].freeze(n.rt(), who, false);
 }
 
 inline void run::signal_from_outside(sim::node& n) {
@@ -240,7 +252,12 @@ inline void run::calm_down() {
   world_.net().quality = {.lost_after = world_.net().quality.lost_after};
   world_.fail_at("spawn.allocate", 0);
   write({.kind = what::healed});
-  for (sim::node& n : world_.nodes()) n.resume();
+  for (sim::node& n : world_.nodes()) {
+    n.resume();
+    if (!n.up()) continue;
+    frozen_[n.id()].thaw_all(n.rt());
+    if (frozen_[n.id()].held() != 0) mark("a frozen process did not run");
+  }
   beat();
   for (const pid who : program_.objects)
     if (sim::node* n = world_.find(who.node()); n != nullptr && n->up()) n->rt().send(who, wind_up{});
