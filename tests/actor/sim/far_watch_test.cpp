@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t seed_count = seeds::many(600, 30);
+constexpr std::uint64_t seed_count = 600;
 
 enum class order : std::uint8_t { watch, unwatch, ask, send, fail, finish, nothing };
 struct command {
@@ -241,6 +241,7 @@ void tell_of_each_end_once(std::uint64_t first) {
     for (std::size_t i = 0; i < 3; ++i) of_cause.at(i) += one.what_happened().of_cause[i];
   };
   seeds::hold(seed_count, play, first);
+  if (!seeds::all_of(seed_count)) return;
   for (const std::uint64_t n : of_cause) EXPECT_GT(n, 0U);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t seed_count = seeds::many(200, 20);
+constexpr std::uint64_t seed_count = 200;
 
 struct count {
   int number = 0;

@@ -12,7 +12,7 @@
 namespace coppice::random_actors {
 namespace {
 
-constexpr std::uint64_t seeds_each = seeds::many(400, 25);
+constexpr std::uint64_t seeds_each = 400;
 
 /// A run of many seeds has been in all of these.
 constexpr std::array expected_marks{

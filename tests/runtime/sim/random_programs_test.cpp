@@ -17,7 +17,7 @@
 namespace coppice::random_programs {
 namespace {
 
-constexpr std::uint64_t seeds_per_block = seeds::many(400, 25);
+constexpr std::uint64_t seeds_per_block = 400;
 constexpr std::uint64_t blocks = 20;
 
 /// Branches so rare that one might doubt that any seed gets there. A run of many seeds has been in all of them.
@@ -86,7 +86,9 @@ class random_programs : public testing::TestWithParam<std::uint64_t> {
   static void TearDownTestSuite() { seeds::expect_marks(expected_marks); }
 };
 
-TEST_P(random_programs, keep_the_rules) { seeds::hold(seeds_per_block, property, 1 + GetParam() * seeds_per_block); }
+TEST_P(random_programs, keep_the_rules) {
+  seeds::hold(seeds_per_block, property, 1 + GetParam() * seeds::scaled(seeds_per_block));
+}
 
 INSTANTIATE_TEST_SUITE_P(seeds, random_programs, testing::Range<std::uint64_t>(0, blocks));
 
