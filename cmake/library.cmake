@@ -17,6 +17,9 @@ function(coppice_library name)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)  # for src/<name>/internal, never installed
     set_property(GLOBAL APPEND PROPERTY COPPICE_ARCHIVES ${target})
+    if(COPPICE_SANITIZE)  # such a build is for its tests alone
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

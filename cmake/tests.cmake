@@ -5,7 +5,9 @@ include(GoogleTest)
 # tests/<library>/*_test.cpp         -> <library>_tests,        one CTest test per test case
 # tests/<library>/sim/*_test.cpp     -> <library>_sim_tests,    many seeds each: four shards, to share out the cores
 # tests/<library>/stress/*_test.cpp  -> <library>_stress_tests, real threads: one at a time, they want all cores
-# Folders that are not there are left out. Labels are the library's name and unit, sim or stress.
+# Folders that are not there are left out. Labels are the library's name and unit, sim or stress. Programs whose name does
+# not match COPPICE_TEST_PROGRAMS are left out too; with COPPICE_COMPILE_ALL_TESTS they are compiled, but neither linked
+# nor run. Where COPPICE_TEST_SOURCES is set, only the files that have a line matching it are compiled at all.
 function(coppice_tests library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALSO")
   set(libraries ${library} ${arg_ALSO})
@@ -32,16 +34,40 @@ endfunction()
 
 function(coppice_test_program program folder libraries)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*_test.cpp)
+  if(COPPICE_TEST_SOURCES)
+    coppice_sources_with("${COPPICE_TEST_SOURCES}" sources)
+  endif()
   if(NOT sources)
     return()
   endif()
-  add_executable(${program} ${sources})
+  if(program MATCHES "${COPPICE_TEST_PROGRAMS}")
+    add_executable(${program} ${sources})
+  elseif(COPPICE_COMPILE_ALL_TESTS)
+    set(program ${program}_compiled)
+    add_library(${program} OBJECT ${sources})
+    add_custom_target(all_of_${program} ALL DEPENDS ${program})
+  else()
+    return()
+  endif()
   coppice_compile(${program})
   target_compile_options(${program} PRIVATE ${COPPICE_TEST_OPTIONS})
   # tests/ for shared helpers, src/ for the internal headers under test
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM libraries PREPEND coppice:: OUTPUT_VARIABLE links)
   target_link_libraries(${program} PRIVATE ${links} GTest::gtest_main)
+endfunction()
+
+# coppice_sources_with(<regular expression> <variable>): keeps the files of a list that have a line that matches.
+function(coppice_sources_with regex variable)
+  set(kept)
+  foreach(source IN LISTS ${variable})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} lines REGEX "${regex}" LIMIT_COUNT 1)
+    if(lines)
+      list(APPEND kept ${source})
+    endif()
+  endforeach()
+  set(${variable} ${kept} PARENT_SCOPE)
 endfunction()
 
 # coppice_discover(<program> <prefix> <properties>): one CTest test per test case of a program, found when CTest runs.
