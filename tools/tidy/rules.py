@@ -170,23 +170,6 @@ def code_blocks(markdown):
         yield markdown.count("\n", 0, match.start(1)), match.group(1)
 
 
-# <!-- quotes tests/x_test.cpp --> before a ```cpp block: the block stands in that file, which is compiled; blanks aside.
-QUOTE = re.compile(r"^<!-- quotes (\S+) -->\n+```cpp[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def quotes(tree):
-    def bare(text):
-        return re.sub(r"\s+", "", text)
-
-    for path in tree.files("*.md"):
-        for match in QUOTE.finditer(tree.text(path)):
-            line, source = tree.text(path).count("\n", 0, match.start()) + 1, match.group(1)
-            if not tree.has(source):
-                yield path, line, "quotes", f"there is no {source}"
-            elif bare(match.group(2)) not in bare(tree.text(source)):
-                yield path, line, "quotes", f"the code below does not stand in {source} any more: quote it anew"
-
-
 def awaits_in(source):
     """(line, what is wrong), each once."""
     return sorted(set(_awaits_in(source)))
@@ -294,4 +277,75 @@ def dead_files(tree):
         yield path, 1, "dead-file", "no target builds it and nothing includes it"
 
 
-RULES = [layers, words, cxx23, file_length, function_length, one_await, quotes, pragma_once, plain_text, dead_files]
+# ---- public signatures --------------------------------------------------------------------------------------------
+
+
+def public_detail(tree):
+    """What users name is public: no type of a detail namespace in a signature or an alias of a public header."""
+    public = [p for p in tree.cxx("include") if "/detail/" not in p]
+    concepts = {name for p in tree.cxx("include") for name in re.findall(r"\bconcept\s+(\w+)", tree.parsed(p).code)}
+    # Names that are still to be replaced stand in the file of what is being rewritten.
+    later = tree.rewriting("public-detail")
+    for path in public:
+        seen = set(later)
+        for line, name in detail_names(tree.parsed(path)):
+            if name not in concepts and name not in seen:
+                seen.add(name)
+                yield (path, line, f"public-detail {name}",
+                       f"detail::{name} in a public signature: give it a public name, or keep it out")
+
+
+def detail_names(source):
+    """(line, name) of every detail::name in a declaration that users see: not in bodies, private parts or constraints."""
+    tokens = source.tokens
+    access = _access(source)
+    for i in range(len(tokens) - 2):
+        if tokens[i].text != "detail" or tokens[i + 1].text != "::":
+            continue
+        around, hidden = tokens[i].inside, False
+        while around.opener and not around.holds_statements:
+            hidden = hidden or around.opener == "{"  # an initializer, or a requires expression
+            around = around.parent
+        level = around
+        while level is not None and level.opener:
+            in_detail = level.kind == "namespace" and tokens[level.at - 1].text == "detail"
+            hidden = hidden or level.kind in ("function", "lambda", "block") or in_detail
+            level = level.parent
+        begin = tokens[i].statement[1]
+        words = [t.text for t in tokens[begin:i]]
+        hidden = hidden or access.get(i) or bool({"friend", "static_assert", "requires", "concept", "namespace", "="} & set(words)) \
+            and "using" not in words
+        if not hidden and ("(" in _statement_behind(tokens, i) or "using" in words or "(" in words):
+            yield tokens[i].line, tokens[i + 2].text
+
+
+def _statement_behind(tokens, index):
+    words = []
+    while index < len(tokens) and tokens[index].text not in (";", "{", "}"):
+        words.append(tokens[index].text)
+        index += 1
+    return words
+
+
+def _access(source):
+    """{index of a token: True} for tokens in the private or protected part of a class."""
+    private, hidden = {}, {}
+    for index, token in enumerate(source.tokens):
+        around = token.inside
+        while around is not None and around.opener:
+            if around.kind == "class":
+                key = id(around)
+                if key not in private:
+                    words = [t.text for t in source.tokens[max(0, around.at - 40):around.at]]
+                    keys = [w for w in words if w in ("class", "struct", "union", "enum")]
+                    private[key] = bool(keys) and keys[-1] == "class"
+                if token.inside is around and token.text in ("public", "private", "protected") \
+                        and source.tokens[index + 1].text == ":":
+                    private[key] = token.text != "public"
+                if private[key]:
+                    hidden[index] = True
+            around = around.parent
+    return hidden
+
+
+RULES = [layers, words, cxx23, file_length, function_length, one_await, pragma_once, plain_text, dead_files, public_detail]

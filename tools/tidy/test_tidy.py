@@ -8,6 +8,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 import cxx
+import prose
 import rules
 import tidy
 
@@ -19,6 +20,9 @@ CXX23 = "#pragma once\n#include <expected>  // std::expected\n"
 def findings(files, rule=None):
     """What the rules say about a tree of the given files, as "path:line: rule"."""
     tree = {"tools/tidy/layers.txt": LAYERS, "CMakeLists.txt": CMAKE, rules.CXX23_FILE: CXX23} | files
+    for library in ("base", "env", "platform", "runtime"):
+        names = " ".join(path.rsplit("/", 1)[-1] for path in tree)
+        tree.setdefault(f"src/{library}/README.md", names if rule != "readme" else "")
     places = [": ".join(finding.split(": ")[:2]) for finding in tidy.check(tidy.Tree(tree))]
     return [place for place in places if rule is None or place.endswith(": " + rule)]
 
@@ -66,6 +70,85 @@ class Quotes(unittest.TestCase):
         code = "int f(int n) { return n + 1; }\n"
         self.assertEqual(findings({"docs/a.md": self.page, "tests/base/a_test.cpp": code}), ["docs/a.md:1: quotes"])
         self.assertEqual(findings({"docs/a.md": "\n" + self.page}), ["docs/a.md:2: quotes"])
+
+
+    def test_what_is_not_quoted_at_all_is_found(self):
+        page = "\n```cpp\nint n;\n```\n\n```cpp avoid\nint n\n```\n"
+        self.assertEqual(findings({"docs/a.md": page}), ["docs/a.md:2: quotes"])
+
+    def test_a_page_may_leave_out_lines(self):
+        page = "<!-- quotes tests/base/a_test.cpp -->\n```cpp\nint a;\n...\nint c;\n```\n"
+        self.assertEqual(findings({"docs/a.md": page, "tests/base/a_test.cpp": "int a;\nint b;\nint c;\n"}), [])
+        self.assertEqual(findings({"docs/a.md": page, "tests/base/a_test.cpp": "int c;\nint a;\n"}),
+                         ["docs/a.md:1: quotes"])
+
+
+class Readmes(unittest.TestCase):
+    files = {"src/base/a.cpp": "", "include/coppice/base/b.hpp": header()}
+
+    def test_every_library_has_one_that_names_all_its_files(self):
+        good = self.files | {"src/base/README.md": "`a.cpp`, `b.hpp`, `cxx23.hpp`"}
+        self.assertEqual(findings(good, "readme"), [])
+        self.assertEqual(findings(self.files, "readme"), ["src/base/README.md:1: readme"] * 3)
+
+    def test_a_file_that_is_gone_is_found(self):
+        page = {"src/base/README.md": "`cxx23.hpp`\n\n`gone.cpp`"}
+        self.assertEqual(findings(page, "readme"), ["src/base/README.md:3: readme"])
+
+
+class Links(unittest.TestCase):
+    def test_links_to_pages_folders_and_headings_resolve(self):
+        pages = {"docs/a.md": "# One, two `three`\n[b](guide/b.md), [c](#one-two-three), [d](guide), [e](https://example.org)\n",
+                 "docs/guide/b.md": "## Mail\n## Mail\n[a](../a.md#one-two-three) [self](#mail-1) ![svg](../a.md)\n"}
+        self.assertEqual(findings(pages), [])
+
+    def test_links_that_lead_nowhere_are_found(self):
+        pages = {"docs/a.md": "[b](b.md)\n[c](#none)\n`[d](d.md)`\n```\n[e](e.md)\n# none\n```\n"}
+        self.assertEqual(findings(pages), ["docs/a.md:1: links", "docs/a.md:2: links"])
+
+
+class Prose(unittest.TestCase):
+    def test_numbers_of_other_documents_are_found(self):
+        code = "// A rule (fact 56).\nint a;\n// see T22\nstruct T1 {};\n"
+        self.assertEqual(findings({"src/base/a.cpp": code}), ["src/base/a.cpp:1: citations", "src/base/a.cpp:3: citations"])
+        self.assertEqual(findings({"docs/a.md": "In fact, T-shirts; `T22`.\n"}), [])
+        self.assertEqual(findings({prose.FACT_PAGES[0]: "fact 12, T3\n"}), [])
+
+    def test_words_of_the_dialect_are_found_in_comments_and_pages(self):
+        code = "// It hears\n// of it, which\n// is no error.\nint hears = 1;  // \"lets go\"\n"
+        self.assertEqual(findings({"src/base/a.cpp": code}), [f"src/base/a.cpp:{n}: plain-words" for n in (1, 4, 3)])
+        self.assertEqual(findings({"docs/a.md": "There is no error, and it is no longer `just so`.\n"}), [])
+        self.assertEqual(findings({"docs/a.md": "It comes\nto its end.\n"}), ["docs/a.md:1: plain-words"])
+        self.assertEqual(findings({"docs/a.md": "It comes to its end.\n"}), ["docs/a.md:1: plain-words"])
+
+    def test_folders_that_are_still_being_rewritten_are_left_alone(self):
+        files = {"src/base/a.cpp": "// hears\n", "src/basement/a.cpp": "// hears\n",
+                 tidy.REWRITING: "plain-words src/base  # soon\n"}
+        self.assertEqual(findings(files, "plain-words"), ["src/basement/a.cpp:1: plain-words"])
+
+
+class PublicDetail(unittest.TestCase):
+    def found(self, text, more=None):
+        places = findings({"include/coppice/base/a.hpp": header(text)} | (more or {}))
+        return [place.split("public-detail ")[-1] for place in places]
+
+    def test_types_in_signatures_and_aliases_are_found(self):
+        self.assertEqual(self.found("namespace coppice {\ndetail::answer call(int);\nvoid f(detail::part p);\n"
+                                    "using x = detail::secret;\nstruct s {\n  detail::inner g() const;\n};\n}\n"),
+                         ["answer", "part", "secret", "inner"])
+
+    def test_bodies_private_parts_constraints_and_detail_itself_are_not(self):
+        self.assertEqual(self.found(
+            "namespace coppice {\nnamespace detail {\nvoid f(detail::part);\n}\nint g() { return detail::part{}.n; }\n"
+            "class c {\n  detail::part h();\n public:\n  int k();\n private:\n  void m(detail::part);\n};\n"
+            "template <class T>\n  requires detail::good<T>\nvoid n(T);\nfriend void o(detail::part);\n}\n"), [])
+
+    def test_concepts_are_not_types(self):
+        more = {"include/coppice/base/detail/b.hpp": header("template <class T>\nconcept good = true;\n")}
+        self.assertEqual(self.found("template <detail::good T>\nvoid f(T);\n", more), [])
+
+    def test_names_that_are_to_be_replaced_are_left_alone(self):
+        self.assertEqual(self.found("detail::part f();\n", {tidy.REWRITING: "public-detail part\n"}), [])
 
 
 class FunctionLength(unittest.TestCase):
@@ -177,7 +260,7 @@ class OneAwait(unittest.TestCase):
 
     def test_code_in_documents_is_held_to_it(self):
         text = "# Title\n\n```cpp\nint n;\nco_await f(message{text});\n```\n\n```cpp avoid\nco_await f(message{text});\n```\n"
-        self.assertEqual(findings({"docs/guide.md": text}), ["docs/guide.md:5: one-await"])
+        self.assertEqual(findings({"docs/guide.md": text}, "one-await"), ["docs/guide.md:5: one-await"])
 
     def test_the_probes_of_the_compilers_are_exempt(self):
         self.assertEqual(findings({"tests/compiler/a.cpp": "task<> f() { co_await g(m{1}); }\n"}), [])

@@ -12,10 +12,12 @@ import re
 import sys
 
 import cxx
+import prose
 import rules
 
 NOT_OURS = {".git", ".cache", "build", "__pycache__", "node_modules"}
 ALLOW = "tools/tidy/allow.txt"
+REWRITING = "tools/tidy/rewriting.txt"
 
 
 class Tree:
@@ -64,6 +66,11 @@ class Tree:
         for match in re.finditer(pattern, code):
             yield bisect.bisect_right(starts, match.start()) + 1, match.group().strip()
 
+    def rewriting(self, rule):
+        """What a rule leaves alone for now: the words behind it in the lines of REWRITING."""
+        lines = self._texts.get(REWRITING, "").splitlines()
+        return [word for line in lines if line.split("#")[0].split()[:1] == [rule] for word in line.split("#")[0].split()[1:]]
+
     def includes(self, path):
         text = self._texts[path]
         return [(text.count("\n", 0, m.start()) + 1, m.group(2)) for m in rules.INCLUDE.finditer(text)]
@@ -86,7 +93,7 @@ def check(tree):
     """All findings, as lines of text."""
     allowed = read_allowed(tree.text(ALLOW)) if tree.has(ALLOW) else {}
     needed, findings = set(), []
-    for rule in rules.RULES:
+    for rule in rules.RULES + prose.RULES:
         for path, line, name, what in rule(tree):
             if (name, path) in allowed:
                 needed.add((name, path))
