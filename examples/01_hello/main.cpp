@@ -1,4 +1,5 @@
-// A process is a function that waits for messages. This one greets whoever it hears of, until it is told to stop.
+// A process is a function that waits for messages. This one prints a greeting for each name it receives, until it is
+// told to stop.
 #include <iostream>
 #include <string>
 #include <variant>

@@ -1,4 +1,4 @@
-// What a process learns about the end of others: by a link, by a monitor, or the hard way.
+// How a process learns about the end of others: by a link, by a monitor, or by ending with them.
 #include <iostream>
 #include <stdexcept>
 
@@ -33,7 +33,7 @@ task<> by_link(self& me) {
   std::cout << "link: " << (end.from == child ? "the worker" : "somebody") << " ended: " << end.reason << '\n';
 }
 
-// A monitor looks one way, and the end of the watcher does not touch the watched.
+// A monitor works in one direction: the end of the watching process does not affect the watched one.
 task<> by_monitor(self& me) {
   const auto [child, ref] = me.spawn_monitor(worker);
   me.exit(child, exit_reason::shutdown("go home"));
@@ -51,7 +51,7 @@ task<> linked_without_trapping(self& me) {
   co_await me.receive<work>();  // never comes
 }
 
-// A kill is survived by nobody, but it does not spread as a kill.
+// No process survives a kill, but processes linked to it receive the ordinary reason `killed`.
 task<> killing(self& me) {
   me.trap_exits();
   const pid child = me.spawn_link(worker);

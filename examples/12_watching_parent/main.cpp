@@ -1,5 +1,5 @@
-// A foreman has four holes dug by a digger. A digger that fails is gone for good; the foreman watches it, hears why,
-// and hires another. The order that was being handled is lost with it: nobody gets it a second time.
+// A foreman has four holes dug by a digger. A digger that fails is gone for good; the foreman watches it, is
+// told why, and hires another. The order that was being handled is lost with it: nobody gets it a second time.
 #include <iostream>
 
 #include <coppice/coppice.hpp>

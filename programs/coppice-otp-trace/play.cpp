@@ -47,7 +47,7 @@ class player {
     stage_.say("= " + word_for(begun));
     if (begun) stage_.has_begun(scenario_.root, begun->id());
     me.unsubscribe<coppice::process_ended>();
-    // Who could not be started is not heard of any more in Coppice, but on OTP 25 its starter gets its exit signal.
+    // On OTP 25 the starter of a process that fails to start also receives its exit signal. In Coppice it does not.
     for (;;) {
       auto mail = co_await me.receive<coppice::process_ended>(0ns);
       const auto* end = std::get_if<coppice::process_ended>(&mail);

@@ -1,0 +1,311 @@
+// The code of the guide pages about processes, signals, time, scheduling and observation, which quote it.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <coppice/runtime/runtime.hpp>
+#include <coppice/sim/world.hpp>
+
+namespace coppice::guide {
+
+using namespace std::chrono_literals;
+
+/// Collects what is printed while it lives.
+class captured {
+ public:
+  captured() : before_{std::cout.rdbuf(text_.rdbuf())} {}
+  captured(const captured&) = delete;
+  captured& operator=(const captured&) = delete;
+  ~captured() { std::cout.rdbuf(before_); }
+  [[nodiscard]] std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
+
+// ---- processes and messages
+
+struct hello {
+  std::string who;
+};
+struct goodbye {};
+
+task<> takes_orders(self& me) {
+  const hello first = co_await me.receive<hello>();               // one type: the message itself
+  const auto either = co_await me.receive<hello, goodbye>();      // several: a std::variant
+  const auto in_time = co_await me.receive<hello>(5s);            // with a limit: a variant that ends in timed_out
+  const auto at_once = co_await me.receive<hello>(0s);            // what is there already
+  const auto rest = co_await me.receive<goodbye, any_message>();  // what is no goodbye comes as any_message
+}
+
+TEST(guide_receive, takes_what_is_wanted_and_leaves_the_rest) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const pid p = rt.spawn(takes_orders);
+  for (int i = 0; i < 4; ++i) rt.send(p, hello{"world"});
+  rt.send(p, 42);
+  w.run();
+  EXPECT_FALSE(rt.alive(p));
+}
+
+class counter {
+ public:
+  struct bump {  // a call names its reply
+    using reply = int;
+    int by = 1;
+  };
+  struct reset {};  // a cast has none
+  struct reach {    // answered once the counter is there
+    using reply = void;
+    int goal = 0;
+  };
+
+  explicit counter(int start) : value_{start} {}
+  int handle(bump m) { return value_ += m.by; }
+  void handle(reset) { value_ = 0; }
+  void handle(reach m, reply_to<void> later) { waiting_.emplace_back(m.goal, std::move(later)); }
+  void handle(const down&, self& me) { me.stop(exit_reason::shutdown("the other one is gone")); }
+
+ private:
+  int value_;
+  std::vector<std::pair<int, reply_to<void>>> waiting_;
+};
+
+task<> client(self&, ref<counter> counters) {
+  const result<int> n = co_await counters.call<counter::bump>(3);
+  const result<int> quick = co_await counters.call<counter::bump>(3).within(100ms);
+  if (!quick) std::cout << quick.error() << '\n';
+  const result<void> there = co_await counters.call<counter::reach>(10).within(forever);
+}
+
+TEST(guide_call, gives_the_answer_or_an_error) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const ref<counter> counters = rt.spawn<counter>(0);
+  const captured out;
+  const pid p = rt.spawn(client, counters);
+  w.run_for(1s);
+  EXPECT_TRUE(rt.alive(p)) << "it waits for the counter to reach 10, for ever";
+  rt.cast<counter::reset>(counters);
+  const result<int> n = rt.call<counter::bump>(counters, 3);
+  EXPECT_EQ(n, 3);
+  EXPECT_EQ(out.text(), "");
+}
+
+struct square {
+  using reply = int;
+  int of = 0;
+};
+
+task<> squares(self& me) {
+  for (;;) {
+    auto ask = co_await me.receive<request<square>>();
+    ask.reply(ask.message.of * ask.message.of);
+  }
+}
+
+task<> asks(self& me) {
+  const pid server = me.spawn_link(squares);
+  const result<int> nine = co_await call<square>(server, 3);
+}
+
+TEST(guide_request, is_received_like_a_message_and_answered) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const pid p = rt.spawn(asks);
+  w.run();
+  EXPECT_FALSE(rt.alive(p));
+}
+
+task<> registered(self& me) {
+  const result<void> mine = me.register_as("database");
+  if (!mine) co_await me.exit(exit_reason::error(mine.error().to_string()));
+  me.label("connection to the orders");  // for people: in views and reports; need not be unique
+  me.send("database", hello{"myself"});  // to whoever has the name now
+  const pid owner = me.where("database");
+  me.send(owner, hello{"the same"});
+}
+
+TEST(guide_name, reaches_the_process_that_has_it) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const pid p = rt.spawn(registered);
+  w.run();
+  EXPECT_FALSE(rt.alive(p));
+}
+
+std::string read_file(const std::string& path);
+
+task<> loads(self& me, std::string path) {
+  const std::string text = co_await me.blocking(read_file, path);
+  me.send(me.parent(), text);
+}
+
+std::string read_file(const std::string& path) { return "text of " + path; }
+
+task<> wants_a_file(self& me, std::string* into) {
+  me.spawn(loads, "a.txt");
+  *into = co_await me.receive<std::string>();
+}
+TEST(guide_blocking, gives_what_the_function_returns) {
+  runtime rt{{.workers = 1, .level = log_level::off}};
+  std::string text;
+  rt.run(wants_a_file, &text);
+  EXPECT_EQ(text, "text of a.txt");
+}
+
+struct entry {
+  std::string key;
+};
+task<bool> ready(self& me);
+task<> store(self& me, entry e);
+
+task<> keeps_the_rules(self& me, std::string text) {
+  const bool is_ready = co_await ready(me);
+  if (!is_ready) co_return;
+  entry e{.key = text};
+  co_await store(me, std::move(e));
+}
+
+task<bool> ready(self&) { co_return true; }
+task<> store(self& me, entry e) {
+  me.label(e.key);
+  co_return;
+}
+TEST(guide_rules, are_kept) {
+  sim::world w{1};
+  EXPECT_EQ(w.add_node().rt().run(keeps_the_rules, std::string{"key"}), exit_reason::normal());
+}
+
+// ---- observation
+
+void show(runtime& rt) {
+  for (const process_info& p : rt.snapshot())
+    std::cout << p.id << ' ' << p.name << ' ' << to_string(p.state) << ' ' << p.mailbox << '\n';
+}
+
+task<> narrator(self& me) {
+  me.subscribe<process_ended>();
+  for (;;) {
+    const auto end = co_await me.receive<process_ended>();
+    if (end.reason.abnormal()) std::cout << end.who << ' ' << end.name << ": " << end.reason << '\n';
+  }
+}
+
+class to_my_logger final : public log_sink {
+ public:
+  void write(const log_record& record) override {
+    std::string line{record.text};
+    for (const log_field& f : record.fields) line.append(" ").append(f.key).append("=").append(f.value);
+    // ... hand it on
+  }
+};
+
+void uses_it() { runtime rt{{.level = log_level::info, .log = std::make_shared<to_my_logger>()}}; }
+
+task<> fails(self&) {
+  throw std::runtime_error{"out of luck"};
+  co_return;
+}
+TEST(guide_observation, shows_processes_and_their_ends) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const captured out;
+  const pid p = rt.spawn(narrator);
+  w.settle();
+  show(rt);
+  rt.spawn(fails);
+  w.settle();
+  EXPECT_TRUE(rt.alive(p));
+  EXPECT_NE(out.text().find("waiting 0"), std::string::npos) << out.text();
+  EXPECT_NE(out.text().find("out of luck"), std::string::npos) << out.text();
+  uses_it();
+}
+
+// ---- scheduling
+
+void set_up() { runtime rt{{.workers = 4, .budget = 32, .stall_after = 200ms, .level = log_level::info}}; }
+
+task<> gives_up(self& me, runtime* rt) {
+  me.subscribe<process_stalled>();
+  for (;;) {
+    const auto stall = co_await me.receive<process_stalled>();
+    rt->abandon(stall.who);
+  }
+}
+
+TEST(guide_scheduling, a_stuck_process_is_given_up) {
+  set_up();
+  sim::world w{1};
+  sim::node& n = w.add_node();
+  n.rt().spawn(gives_up, &n.rt());
+  const pid p = n.rt().spawn(squares);
+  w.settle();
+  n.stick(p, 1h);
+  n.rt().send(p, hello{"wakes it"});
+  w.run_for(1min);
+  EXPECT_FALSE(n.rt().alive(p));
+}
+
+// ---- signals
+
+struct work {};
+task<> worker(self& me);
+
+task<> watches(self& me) {
+  const auto [child, ref] = me.spawn_monitor(worker);
+  me.send(child, work{});
+  const auto mail = co_await me.receive<down>(1s);
+  if (std::holds_alternative<timed_out>(mail)) me.demonitor(ref, flush::yes);
+}
+
+task<> worker(self& me) { co_await me.receive<work>(); }
+TEST(guide_monitor, tells_of_the_end) {
+  sim::world w{1};
+  EXPECT_EQ(w.add_node().rt().run(watches), exit_reason::normal());
+}
+
+// ---- time
+
+struct part {};
+
+task<> collect(self& me, int wanted) {
+  const timer_ref limit = me.start_timer(2s);
+  for (int have = 0; have < wanted; ++have) {
+    const auto mail = co_await me.receive<part, timeout>();
+    if (std::holds_alternative<timeout>(mail)) co_return;
+  }
+  me.cancel(limit);
+}
+
+struct pulse {
+  explicit pulse(self& me) { me.start_timer(5s); }
+  void handle(timeout, self& me) {
+    ++beats;
+    me.start_timer(5s);
+  }
+  int beats = 0;
+};
+
+TEST(guide_time, a_timer_limits_several_receives) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const pid p = rt.spawn(collect, 3);
+  rt.send(p, part{});
+  w.run_for(1s);
+  EXPECT_TRUE(rt.alive(p));
+  w.run_for(2s);
+  EXPECT_FALSE(rt.alive(p));
+  const ref<pulse> heart = rt.spawn<pulse>();
+  w.run_for(1min);
+  EXPECT_TRUE(rt.alive(heart.id()));
+}
+
+}  // namespace coppice::guide
