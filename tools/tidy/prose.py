@@ -130,8 +130,6 @@ def _in_order(parts, text):
 
 # ---- words --------------------------------------------------------------------------------------------------------
 
-FACT_PAGES = ("docs/actor-facts.md", "docs/conformance-themes.md")
-
 CITATION = re.compile(r"\b(?:[Rr]eference )?[Ff]acts? \d+|\b[Tt]hemes? [TU]\d+|\b[TU]\d{1,2}\b|\b[Rr]eference (?:notes|facts|themes)\b")
 PLAIN = [  # pattern, what to write instead
     (r"\bhears?\b(?! (?:a|the) (?:noise|sound))|\bheard of\b", "is notified, receives, is told"),
@@ -149,10 +147,9 @@ PLAIN = [  # pattern, what to write instead
 def citations(tree):
     """Comments and pages do not cite notes that are not in the repository."""
     for path, line, text in _prose(tree, "citations"):
-        if path not in FACT_PAGES:
-            for match in CITATION.finditer(text):
-                yield (path, line + text.count("\n", 0, match.start()), "citations",
-                       f"{match.group()} is numbered in no page of the repository: say what it says")
+        for match in CITATION.finditer(text):
+            yield (path, line + text.count("\n", 0, match.start()), "citations",
+                   f"{match.group()} is numbered in no page of the repository: say what it says")
 
 
 def plain_words(tree):

@@ -8,7 +8,6 @@ import unittest
 sys.dont_write_bytecode = True
 
 import cxx
-import prose
 import rules
 import tidy
 
@@ -112,7 +111,6 @@ class Prose(unittest.TestCase):
         code = "// A rule (fact 56).\nint a;\n// see T22\nstruct T1 {};\n"
         self.assertEqual(findings({"src/base/a.cpp": code}), ["src/base/a.cpp:1: citations", "src/base/a.cpp:3: citations"])
         self.assertEqual(findings({"docs/a.md": "In fact, T-shirts; `T22`.\n"}), [])
-        self.assertEqual(findings({prose.FACT_PAGES[0]: "fact 12, T3\n"}), [])
 
     def test_words_of_the_dialect_are_found_in_comments_and_pages(self):
         code = "// It hears\n// of it, which\n// is no error.\nint hears = 1;  // \"lets go\"\n"
