@@ -1,5 +1,5 @@
-// Signals of the operating system, told to subscribers on a thread of their own. The handler only counts and posts a
-// semaphore; docs/decisions/0014 says why it is done this way.
+// Signals of the operating system, delivered to subscribers on a separate thread. The handler only counts and posts a
+// semaphore; docs/decisions/0014 explains why.
 #include "internal/os_signals.hpp"
 
 #include <pthread.h>
@@ -25,8 +25,8 @@ static_assert(number_of(os_signal::terminate) == SIGTERM && number_of(os_signal:
 
 constexpr std::size_t index_of(os_signal s) noexcept { return static_cast<std::size_t>(s); }
 
-/// All that the handler touches. Static, as handlers are: they belong to the program and get nothing but a number. It
-/// is never taken down, since a handler may still be running on some thread when the last subscriber has gone.
+/// Everything that the handler touches. It is static because a handler gets only the number of the signal, and never
+/// destroyed because a handler may still be running on some thread after the last subscriber has left.
 struct handler_state {
   std::array<std::atomic<std::uint32_t>, kinds.size()> arrived{};
   std::atomic<pid_t> owner{0};
@@ -38,7 +38,7 @@ constinit handler_state inbox;
 extern "C" void coppice_on_signal(int number) {
   const int before = errno;
   if (::getpid() != inbox.owner.load(std::memory_order_relaxed)) {
-    // A child that was forked and has not called exec yet: it has none of our threads, so nobody would ever react.
+    // A forked child that has not called exec yet: it has none of our threads, so nothing would handle the signal.
     (void)std::signal(number, SIG_DFL);
     (void)std::raise(number);
   } else {
@@ -53,7 +53,7 @@ bool is_ours(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &coppice_on_signal;
 }
 
-/// Blocks all signals for the thread that makes it, so that a thread started meanwhile begins with none.
+/// Blocks all signals for the current thread, so that a thread started meanwhile begins with all signals blocked.
 class all_blocked {
  public:
   all_blocked() {
@@ -80,7 +80,7 @@ class real_os_signals final : public os_signals {
     std::unique_ptr<subscription> added;
     {
       const std::scoped_lock lock{telling_};
-      subscribed_.reserve(subscribed_.size() + 1);  // what can fail comes before what would have to be undone
+      subscribed_.reserve(subscribed_.size() + 1);  // allocate first: the steps below must not fail
       added = std::make_unique<subscription>(*this, std::move(which), std::move(heard));
       subscribed_.push_back(added.get());
     }
@@ -116,14 +116,15 @@ class real_os_signals final : public os_signals {
       const std::scoped_lock lock{telling_};
       last = std::erase(subscribed_, &gone) == 1 && subscribed_.empty();
     }
-    // Before the handlers go: the teller may be the only thread that has a signal unblocked, and must not meet it then.
+    // Before the handlers are removed: the delivering thread may be the only one that has a signal unblocked, and must
+    // not receive it without a handler.
     if (last) stop_teller();
     for (const os_signal s : kinds)
       if (gone.wants(s) && --users_[index_of(s)] == 0) put_back(s);
     if (!last) ::sem_post(&inbox.wake);
   }
 
-  /// Programs that are started with a signal ignored (nohup, jobs in the background of a script) are to leave it so.
+  /// A program that was started with a signal ignored (nohup, background jobs of a script) keeps ignoring it.
   void install(os_signal s) {
     struct sigaction before{};
     ::sigaction(number_of(s), nullptr, &before);
@@ -136,7 +137,7 @@ class real_os_signals final : public os_signals {
     before_[index_of(s)] = before;
   }
 
-  /// Unless somebody has put a handler of their own there meanwhile: then it is theirs.
+  /// Restores the previous handler, unless other code has installed its own handler meanwhile.
   void put_back(os_signal s) {
     const auto before = std::exchange(before_[index_of(s)], std::nullopt);
     struct sigaction now{};
@@ -172,7 +173,7 @@ class real_os_signals final : public os_signals {
     }
   }
 
-  /// This thread takes them even where all others have them blocked, and no other signal ever.
+  /// This thread receives the subscribed signals even if all other threads block them, and never any other signal.
   void accept_what_is_wanted() {
     sigset_t refused;
     sigfillset(&refused);
@@ -182,12 +183,12 @@ class real_os_signals final : public os_signals {
     ::pthread_sigmask(SIG_SETMASK, &refused, nullptr);
   }
 
-  std::mutex changing_;  // held while a subscription comes or goes
+  std::mutex changing_;  // held while a subscription is added or removed
   std::array<int, kinds.size()> users_{};
   std::array<std::optional<struct sigaction>, kinds.size()> before_;  // while our handler is installed
   std::thread teller_;
 
-  std::mutex telling_;  // held while subscribers are told
+  std::mutex telling_;  // held while subscribers are called
   std::vector<subscription*> subscribed_;
   std::atomic<bool> stopping_{false};
 };
@@ -195,7 +196,7 @@ class real_os_signals final : public os_signals {
 }  // namespace
 
 os_signals& process_signals() {
-  // Never destroyed: what a stuck runtime leaves behind may still be subscribed when the program ends.
+  // Never destroyed: a stuck runtime that was left behind may still be subscribed when the program ends.
   static auto* const only = new real_os_signals;
   return *only;
 }

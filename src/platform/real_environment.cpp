@@ -66,13 +66,13 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
-/// The system's own words do not say what was wanted.
+/// Adds what was attempted: the error text of the system does not say it.
 [[noreturn]] void rethrow_no_thread(const std::system_error& x) {
   throw std::system_error{x.code(), "no thread could be started"};
 }
 
-/// A barrier in all threads of the program, where the system call for it is forbidden: taking the right to write away
-/// from a page interrupts every core that runs one of them.
+/// A memory barrier in all threads of the program, for systems that forbid the system call for it: removing the write
+/// permission of a page interrupts every core that runs one of these threads.
 class page_barrier {
  public:
   page_barrier() {
@@ -83,7 +83,7 @@ class page_barrier {
   void pass() noexcept {
     const std::scoped_lock lock{mutex_};
     ::mprotect(page_, page_size, PROT_READ | PROT_WRITE);
-    *static_cast<volatile char*>(page_) = 1;  // so that there is something to take away
+    *static_cast<volatile char*>(page_) = 1;  // the page must be mapped before its permission can be removed
     ::mprotect(page_, page_size, PROT_READ);
   }
 
@@ -109,7 +109,7 @@ class real_threads final : public threads {
       cpu_set_t set;
       CPU_ZERO(&set);
       CPU_SET(*core % cores(), &set);
-      ::pthread_setaffinity_np(t.native_handle(), sizeof set, &set);  // a wish: a forbidden core is no error
+      ::pthread_setaffinity_np(t.native_handle(), sizeof set, &set);  // a hint: a forbidden core is not an error
     }
     return std::make_unique<real_thread>(std::move(t));
   } catch (const std::system_error& x) {
@@ -138,7 +138,7 @@ class real_threads final : public threads {
   std::optional<page_barrier> fallback_;
 };
 
-/// Starts a thread when a job finds none idle, keeps idle ones for a while, and lets jobs queue beyond the limit.
+/// Starts a thread when a job finds none idle, keeps idle threads for a while, and queues jobs beyond the limit.
 class real_blocking_pool final : public blocking_pool {
  public:
   ~real_blocking_pool() override {
@@ -157,7 +157,7 @@ class real_blocking_pool final : public blocking_pool {
     try {
       std::thread{[this] { work(); }}.detach();
     } catch (const std::system_error& x) {
-      if (count_ != 0) return;  // it waits for one of those there are
+      if (count_ != 0) return;  // the job waits for an existing thread
       jobs_.pop_back();
       rethrow_no_thread(x);
     }
@@ -184,7 +184,7 @@ class real_blocking_pool final : public blocking_pool {
       jobs_.pop_front();
       lock.unlock();
       job();
-      job = nullptr;  // what it holds goes before the lock is taken again
+      job = nullptr;  // destroy its captures before the lock is taken again
       lock.lock();
     }
     --count_;

@@ -1,5 +1,5 @@
-// How exit signals are received that come from another node: the reception matrix (fact 6), row by row, and signals of
-// one process in their order (fact 2).
+// Exit signals from another node: every row of the table "Exit signals" in docs/guide/signals.md, and the order of
+// signals of one process.
 #include <gtest/gtest.h>
 
 #include <coppice/sim/explore.hpp>

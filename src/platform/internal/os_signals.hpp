@@ -3,7 +3,7 @@
 
 namespace coppice {
 
-/// The signals of this program: there is one set of handlers, so there is one of these.
+/// The signals of this program. There is one set of handlers per program, so there is one instance.
 [[nodiscard]] os_signals& process_signals();
 
 }  // namespace coppice
