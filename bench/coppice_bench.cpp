@@ -3,7 +3,7 @@
 // work.
 //
 //   coppice_bench --list                                     the workloads and the units of their values
-//   coppice_bench --scaling [--rounds N] [--max-threads N]   how they go with 1, 2, 4, 8 ... threads, as a table
+//   coppice_bench --scaling [--rounds N] [--max-threads N]   their values with 1, 2, 4, 8 ... threads, as a table
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,14 +23,14 @@
 
 // In workloads.cpp.
 std::vector<std::pair<std::string_view, std::string_view>> names_and_units();
-double run_workload(std::string_view name, unsigned threads, double scale);  // not a number: there is none of that name
+double run_workload(std::string_view name, unsigned threads, double scale);  // NaN: there is no workload of that name
 
 namespace {
 
 constexpr std::array<std::string_view, 16> scaling_workloads = {
     "pingpong", "pairs",   "fanin8",    "fanin100",    "ring",       "spawn",  "spawn_polite", "skynet",
     "call",     "call100", "callpairs", "storm_throw", "storm_stop", "timers", "monitor",      "links"};
-// In these, every thread has as much to do however many there are: a run must not be over before all are at work.
+// In these the work grows with the number of threads, so that a run lasts until all threads are busy.
 constexpr std::array<std::string_view, 2> growing_workloads = {"pairs", "callpairs"};
 constexpr unsigned run_timeout_s = 60;
 
@@ -76,7 +76,7 @@ std::optional<options> parse(std::span<char*> arguments) {
 
 // -------------------------------------------------------------------- scaling
 
-// Runs this program again for one workload, in a process of its own, and gives what it wrote.
+// Runs this program again for one workload, in its own process, and returns its output.
 std::string output_of_run(const std::string& workload, unsigned threads, double scale) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return {};
@@ -89,7 +89,7 @@ std::string output_of_run(const std::string& workload, unsigned threads, double 
     ::dup2(ends[1], STDOUT_FILENO);
     ::close(ends[0]);
     ::close(ends[1]);
-    ::alarm(run_timeout_s);  // outlives the exec, and ends a run that hangs
+    ::alarm(run_timeout_s);  // stays in effect after the exec, and ends a run that hangs
     ::execv("/proc/self/exe", arguments.data());
     std::_Exit(127);
   }
@@ -113,7 +113,7 @@ std::optional<double> measure(const std::string& workload, unsigned threads, dou
   return value;
 }
 
-// Of a column only if all of its runs gave a value.
+// The median of a column, if all of its runs gave a value.
 std::optional<double> median(std::vector<double> values, unsigned rounds) {
   if (values.size() != rounds) return std::nullopt;
   std::ranges::sort(values);
@@ -132,7 +132,7 @@ std::string number(std::optional<double> x) {
 void print_row(const std::string& workload, std::string_view unit, const options& o, std::span<const unsigned> counts) {
   std::map<unsigned, std::vector<double>> values;
   const bool grows = std::ranges::find(growing_workloads, workload) != growing_workloads.end();
-  for (unsigned round = 0; round < o.rounds; ++round)  // round by round: a slow minute hits all columns alike
+  for (unsigned round = 0; round < o.rounds; ++round)  // round by round, so that a slow minute affects all columns
     for (const unsigned threads : counts)
       if (const auto value = measure(workload, threads, grows ? o.scale * 3 * threads : o.scale))
         values[threads].push_back(*value);

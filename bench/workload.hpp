@@ -1,4 +1,4 @@
-// What the workloads of coppice_bench share.
+// Code shared by the workloads of coppice_bench.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 struct bench {
   runtime& rt;
   double scale;
-  [[nodiscard]] std::int64_t of(std::int64_t full) const;  // so much of it as --scale says, but at least 1
+  [[nodiscard]] std::int64_t of(std::int64_t full) const;  // scaled by --scale, at least 1
 };
 
 struct workload {
@@ -43,13 +43,13 @@ std::span<const workload> actor_workloads();
 
 // ------------------------------------------------------------------ utilities
 
-// Ends the program if it does not hold.
+// Ends the program if the condition does not hold.
 void expect(bool holds, const char* what);
 
 inline double seconds(steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-// Where a workload is over, once so many parties have arrived. The time is taken there, so that waking the main thread
-// is not measured.
+// The end of a workload: reached when a given number of parties have arrived. The time is taken there, so that waking
+// the main thread is not measured.
 class finish_line {
  public:
   explicit finish_line(std::int64_t parties = 1) : left_{parties} {}
@@ -73,7 +73,7 @@ class finish_line {
 double cpu_ms();
 double resident_bytes();
 
-// Until no worker has taken up anything for a while.
+// Waits until no worker has run anything for a while.
 void settle(runtime& rt);
 
 // ---------------------------------------------------- processes and messages

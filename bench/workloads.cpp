@@ -2,8 +2,8 @@
 // processes and messages, and a payload of one 64-bit integer.
 //
 // Configuration, chosen to be our best sensible one:
-//  * Whatever only reacts is an object with handlers, the smallest and fastest kind of process; whatever waits in the
-//    middle of its work (clients, parents) is a coroutine. The workloads named *_coro have coroutines on both sides.
+//  * A process that only reacts is an object with handlers, the smallest and fastest kind; a process that waits in the
+//    middle of its work (a client, a parent) is a coroutine. The workloads named *_coro have coroutines on both sides.
 //  * Messages to objects go through a `ref`, so that they carry their handler; timers can only send by pid.
 //  * Options are the defaults, except for the number of workers, and for the log: a report for each of 200,000 crashes
 //    would measure the terminal.
@@ -70,7 +70,7 @@ void settle(runtime& rt) {
 
 }  // namespace coppice_bench
 
-// What coppice_bench.cpp declares, too.
+// Declared in coppice_bench.cpp as well.
 
 std::vector<std::pair<std::string_view, std::string_view>> names_and_units() {
   std::vector<std::pair<std::string_view, std::string_view>> all;

@@ -1,4 +1,5 @@
-// Actors: beside plain servers, both in the same run, and their failures, beside restarts in bench/peers.
+// Actors compared with plain servers, both in the same run; and failures of actors, compared with restarts in
+// bench/peers.
 //
 // The shapes of the failures are those of restart_latency: a hundred parents of one child each. A child fails by an
 // exception in the workloads without a suffix, on all sides, and without one in those named *_fail.
@@ -20,7 +21,7 @@ using coppice::props;
 using coppice::spawn_actor;
 
 double percentile(std::vector<double> laps, std::size_t percent) {
-  laps.erase(laps.begin(), laps.begin() + static_cast<std::ptrdiff_t>(laps.size() / 10));  // which warm up
+  laps.erase(laps.begin(), laps.begin() + static_cast<std::ptrdiff_t>(laps.size() / 10));  // warm-up
   std::ranges::sort(laps);
   return laps[laps.size() * percent / 100];
 }
@@ -43,7 +44,7 @@ struct summing {
 void give(self&, const ref<summing>& to, std::int64_t n) { to.cast<item>(n); }
 void give(self& me, const actor_ref<summing>& to, std::int64_t n) { to.tell(me, item{n}); }
 
-// Laps for one of the two, each when it is told to: so many messages and then a call, over and over.
+// Runs laps for one of the two, each on request: a number of messages and then a call, repeated.
 template <class To>
 task<> lap_client(self& me, To to, std::int64_t messages, std::int64_t times, std::vector<double>* laps,
                   std::binary_semaphore* done) {
@@ -98,8 +99,8 @@ struct both {
   double actor;
 };
 
-// The two take turns, in short laps. Whatever else the machine does can only make a lap longer, so that the better ones
-// are compared.
+// The two take turns, in short laps. Other load of the machine can only make a lap longer, so the faster laps are
+// compared.
 template <class Server, class Actor>
 both compare(Server run_server, Actor run_actor, const std::vector<double>& of_server,
              const std::vector<double>& of_actor) {
@@ -168,7 +169,7 @@ double actor_ns(const bench& b) {
 struct crash {};
 enum class failure { thrown, plain };
 
-// Answers and fails, each when it is told to.
+// Replies or fails, as the message says.
 template <failure how>
 struct failing {
   using protocol = coppice::protocol<crash, ask>;
@@ -184,7 +185,7 @@ struct family {
   actor_ref<failing<how>> child;
 };
 
-// Tells a client who its child is.
+// Sends the address of its child to a client.
 template <failure how>
 struct parent {
   using protocol = coppice::protocol<>;
@@ -196,7 +197,7 @@ struct parent {
   pid client;
 };
 
-// From the order to fail until the request behind it is answered, one after the other.
+// Measures the time from the message that fails to the reply of the request after it, one after the other.
 template <failure how>
 task<> failure_client(self& me, std::size_t parents, std::size_t n, std::vector<double>* laps, finish_line* end) {
   std::vector<actor_ref<failing<how>>> children(parents);
@@ -246,7 +247,7 @@ struct idle_parent {
   void handle(item i, context& me) {
     for (; i.n > 0; --i.n) {
       me.spawn(how);
-      if (i.n % 64 == 0) return me.send(me.id(), item{i.n - 1});  // and lets them start
+      if (i.n % 64 == 0) return me.send(me.id(), item{i.n - 1});  // so that they can start
     }
     end->arrive();
   }

@@ -1,4 +1,4 @@
-// What processes take that do nothing: memory, CPU time, and time to be looked at.
+// The cost of idle processes: memory, CPU time, and time for a snapshot.
 #include <array>
 #include <span>
 #include <thread>
@@ -18,8 +18,8 @@ struct receiver {
 };
 enum class population { coroutines, objects };
 
-// Lets its children start now and then: what is measured afterwards are processes that wait, and not the first letters
-// of a million that have not started yet.
+// Pauses now and then so that its children can start: the measurement is about waiting processes, not about the first
+// envelopes of a million processes that have not started yet.
 task<> populate(self& me, std::int64_t n, population of, finish_line* end) {
   for (std::int64_t i = 0; i < n; ++i) {
     if (of == population::coroutines)

@@ -21,7 +21,7 @@ struct ping {
   ref<pong> other;
   std::int64_t left;
   finish_line* end;
-  // The first one is the go, every later one ends a round trip.
+  // The first message starts the run, each later one ends a round trip.
   void handle(item i) {
     if (left-- == 0) return end->arrive();
     other.cast<item>(i.n);
@@ -170,7 +170,7 @@ task<> armer(self& me, ref<counter> to, std::int64_t n, std::uint32_t limit, fin
   armed->arrive();
   co_return;
 }
-// Ends with the arming: waiting up to 5 s for the rest would measure nothing.
+// Ends when all timers are armed: waiting up to 5 s until they fire would measure nothing.
 double timers(const bench& b) {
   const std::int64_t n = b.of(1'000'000);
   finish_line armed;

@@ -143,7 +143,7 @@ struct fragile {
   }
 };
 
-// From the order to fail until the next child has answered.
+// Measures the time from the request to fail until the next child has replied.
 task<> restarter(self& me, std::vector<double>* laps, std::size_t n, failing how, finish_line* end) {
   me.trap_exits();
   ref<fragile> child = me.spawn_link<fragile>();

@@ -1,7 +1,7 @@
 // Supervisors and supervised servers. bench/peers has the same workloads with OTP's supervisors, and some with CAF.
 //
-// The shapes are Erlang's: where its best is a hundred supervisors of one child each, so have we. `restarts_one` and
-// `restart_latency_one` are the same with one supervisor.
+// The layouts are those that suit Erlang best: for example a hundred supervisors with one child each. `restarts_one`
+// and `restart_latency_one` are the same with one supervisor.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -54,7 +54,7 @@ std::vector<coppice::child_spec> children_of_type(std::int64_t n, const Args&...
   return all;
 }
 
-// Without the first tenth of them, which warms up.
+// Leaves out the first tenth, which is the warm-up.
 std::vector<double> warm(const std::vector<double>& laps) {
   return {laps.begin() + static_cast<std::ptrdiff_t>(laps.size() / 10), laps.end()};
 }
@@ -66,7 +66,7 @@ double percentile(std::vector<double> laps, std::size_t percent) {
 
 struct crash {};
 
-// A server that answers and crashes, each when it is told to.
+// A server that replies or crashes, as the message says.
 struct crashing {
   struct ask {
     using reply = std::int64_t;
@@ -83,7 +83,7 @@ struct up {
   pid who;
 };
 
-// Tells a client that it is up.
+// Notifies a client when it has started.
 struct announced : crashing {
   announced(pid c, std::size_t s) : client{c}, supervisor{s} {}
   void init(self& me) const { me.send(client, up{supervisor, me.id()}); }
@@ -93,7 +93,7 @@ struct announced : crashing {
   std::size_t supervisor;
 };
 
-// From the order to crash until the successor has answered, one after the other.
+// Measures the time from the request to crash until the successor has replied, one after the other.
 task<> restart_client(self& me, std::size_t supervisors, std::size_t n, std::vector<double>* laps, finish_line* end) {
   std::vector<ref<announced>> children(supervisors);
   for (std::size_t i = 0; i < supervisors; ++i) {
@@ -139,7 +139,7 @@ double restarts_growth(const bench& b) {
 
 // ----------------------------------------------------------- restarts a second
 
-// Counts the children that came up, the n-th ends the storm.
+// Counts the children that have started; the n-th ends the storm.
 struct storm {
   explicit storm(std::int64_t count) : n{count} {}
   bool goes_on() {
@@ -152,7 +152,7 @@ struct storm {
   finish_line end;
 };
 
-// Crashes as soon as it is up.
+// Crashes as soon as it has started.
 struct doomed : crashing {
   explicit doomed(storm* s) : in{s} {}
   void init(self& me) const {
@@ -164,13 +164,13 @@ struct doomed : crashing {
 };
 
 double storm_rate(const bench& b, std::int64_t supervisors, std::int64_t each, nanoseconds window, std::int64_t n) {
-  auto* s = new storm{n + supervisors * each};  // outlives this: the last children still look at it
+  auto* s = new storm{n + supervisors * each};  // never freed: the last children still use it
   const auto begin = steady_clock::now();
   for (std::int64_t i = 0; i < supervisors; ++i) start(b.rt, children_of_type<doomed>(each, s), window);
   return static_cast<double>(n) / s->end.seconds_since(begin) / 1e3;
 }
 
-// The median of some storms; one before them warms up. Each has supervisors of its own.
+// The median of several storms after one warm-up storm. Each has its own supervisors.
 double restarts(const bench& b, std::int64_t supervisors, std::int64_t each, nanoseconds window, std::size_t storms) {
   storm_rate(b, supervisors, each, window, b.of(2000));
   std::vector<double> rates(storms);
@@ -183,7 +183,7 @@ double restarts_window(const bench& b) { return restarts(b, 1, 100, long_window,
 
 // ----------------------------------------------------------------- one_for_all
 
-// The one that makes it n tells a client.
+// The n-th child that starts notifies a client.
 struct counted : crashing {
   counted(std::atomic<std::int64_t>* u, std::int64_t count, pid c) : all_up{u}, n{count}, client{c} {}
   void init(self& me) const {
@@ -226,7 +226,7 @@ double one_for_all(const bench& b) {
 
 // -------------------------------------------------- start, stop, calls, memory
 
-// A server as one writes it.
+// A typical server.
 struct plain_server {
   using ask = crashing::ask;
   void init() { total = 0; }
@@ -302,7 +302,7 @@ std::span<const workload> supervision_workloads() {
       {"server_call100", "M calls/s", server_call<plain_server, 100, 10'000>},
       {"server_call_task", "M calls/s", server_call<waiting_server, 1, 500'000>},
       {"mem_supervised", "bytes", mem_supervised},
-      {"mem_supervised_min", "bytes", mem_supervised},  // there is nothing to be made smaller
+      {"mem_supervised_min", "bytes", mem_supervised},  // there is no smaller form
   });
   return all;
 }

@@ -1,5 +1,5 @@
-// A shop whose parts fail, and grow back. Each act injects a fault, tells what the supervisors did about it and draws
-// the tree as it is then.
+// A shop whose parts fail and are restarted. Each act injects a fault, prints what the supervisors did about it, and
+// draws the resulting tree.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -24,7 +24,7 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// What the supervisors do from now on, until nothing happens for a while.
+/// Prints what the supervisors do, until nothing happens for a while.
 task<> narrate(self& me) {
   for (;;) {
     const auto news = co_await me.receive<coppice::supervisor_event>(300ms);
@@ -78,7 +78,7 @@ task<> abandon_a_child(self& me, pid root) {
   co_await show(me, root);
 }
 
-/// Works with whatever has that name now; crashes it now and then.
+/// Uses the process that has this name at the moment, and crashes it now and then.
 task<> customer(self& me, std::string name, std::atomic<std::uint64_t>* served) {
   for (;;) {
     const auto answer = co_await coppice::call<part::work>(me.where(name));
@@ -109,7 +109,7 @@ task<> storm(self& me, coppice::runtime* rt, int seconds) {
 }
 
 task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
-  me.trap_exits();  // the shop will close before the play is over
+  me.trap_exits();  // the shop ends before this process does
   const auto started = co_await coppice::start_link<coppice::supervisor>(me, shop());
   if (!started) co_return std::unexpected{started.error()};
   const pid root = started->id();
@@ -139,7 +139,7 @@ task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
   co_return stopped;
 }
 
-/// Nothing, and a line on stderr: they make no sense.
+/// Empty, with a line on stderr, when the arguments are invalid.
 std::optional<settings> read_arguments(int argc, char** argv) {
   settings s;
   for (int i = 1; i < argc; ++i) {

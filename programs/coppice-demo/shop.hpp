@@ -10,10 +10,10 @@ namespace demo {
 
 using namespace std::chrono_literals;
 
-/// Set at the end, for code that would never come back otherwise.
+/// Set at the end, to release code that is stuck on purpose.
 inline std::atomic<bool> over{false};
 
-/// A part of the shop. It does nothing but live, and fail when it is told to.
+/// A part of the shop. It does nothing except fail when it is told to.
 class part {
  public:
   struct work {
@@ -25,7 +25,7 @@ class part {
 
   int handle(work) { return ++done_; }
   static void handle(fail) { throw std::runtime_error{"out of luck"}; }
-  /// Native code that never comes back: the worst a process can do.
+  /// Native code that never returns: the worst a process can do.
   static void handle(hang) {
     while (!over.load(std::memory_order_relaxed)) {}
   }
@@ -34,7 +34,7 @@ class part {
   int done_ = 0;
 };
 
-/// Cannot be started for a while: its other side is down.
+/// Cannot be started for a while, as if the service it needs were down.
 class mailer {
  public:
   struct fail {};
@@ -49,7 +49,7 @@ class mailer {
   static void handle(fail) { throw std::runtime_error{"connection reset"}; }
 };
 
-/// Found by its name, which is its id.
+/// Registered under a name that equals its id.
 inline coppice::child_spec shop_part(std::string_view id) {
   return coppice::child<part>().with({.id = id, .name = id});
 }

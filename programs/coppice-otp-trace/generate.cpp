@@ -9,34 +9,35 @@
 namespace otp_trace {
 namespace {
 
-// Why a scenario looks as it does: it must have one outcome on OTP, however slow the machine is.
-// - A stubborn worker has a short time to end, since it takes all of it, in real time. Others have seconds, so that
-//   they never run out of it.
-// - A supervisor that may be killed has only workers that do not trap exits: others would tell of their end while the
-//   supervisor above goes on. Both are called silent here.
-// - The window of restarts counts whole seconds on OTP. So either all happens well within it, or a wait puts more than
-//   a second between what is in and what is out.
-// - A burst is about workers of its supervisor only: nobody else is held.
-// - An id keeps these properties whatever else is said about it later.
-// What is probably down is mostly left alone or brought up again: most steps should find somebody to do something with.
+// Constraints on scenarios. A scenario must have exactly one outcome on OTP, however slow the machine is:
+// - A stubborn worker has a short shutdown time, since it uses all of it, in real time. Other workers have seconds, so
+//   that their time never runs out.
+// - A supervisor that may be killed has only workers that do not trap exits: others would print their end while the
+//   supervisor above continues. Such supervisors and workers are called silent here.
+// - OTP counts the restart window in whole seconds. So either all restarts happen well within it, or a wait of more
+// than
+//   a second separates those inside the window from those outside.
+// - A burst contains only workers of its supervisor, because only that supervisor is suspended.
+// - An id keeps these properties even if a later step gives it a new spec.
+// Steps rarely concern a child that is probably down, except to start it again: most steps should find a live process.
 
 struct worker {
   std::string id;
   std::string home;  // the supervisor it belongs under
   bool silent = false;
   bool stubborn = false;
-  bool permanent = false;  // as declared, as is the next
+  bool permanent = false;  // this and the next: as declared
   bool temporary = false;
-  bool down = false;     // a guess
-  bool strayed = false;  // it was started under another supervisor, too
+  bool down = false;     // probably
+  bool strayed = false;  // it was also started under another supervisor
 };
 
 struct supervisor {
   std::string id;
   std::string home;
   bool silent = false;
-  bool shuts_down = false;  // by itself: auto_shutdown
-  bool down = false;        // a guess
+  bool shuts_down = false;  // by auto_shutdown
+  bool down = false;        // probably
 };
 
 using texts = std::initializer_list<const char*>;
@@ -102,19 +103,19 @@ class generator {
                    .temporary = type.find("temporary") != std::string::npos};
     const std::string words = "worker " + w.id + " " + home.id + type + manners(w) + starts(chance(0.02));
     line(words);
-    if (has_mistakes_ && chance(0.04)) line(words);  // an id that is there already
+    if (has_mistakes_ && chance(0.04)) line(words);  // a duplicate id
     workers_.push_back(w);
   }
 
   /// How many restarts in how many seconds.
   std::string limit(int level) {
-    const std::uint64_t most = has_stubborn_ ? 2 : 5;  // each may cost the time of a stubborn worker
+    const std::uint64_t most = has_stubborn_ ? 2 : 5;  // each restart may take the shutdown time of a stubborn worker
     const std::uint64_t least = !lenient_ ? 0 : level == 1 ? most : most - 1;
     const std::uint64_t seconds = waits_ ? 1 : has_stubborn_ ? 5 : between(4, 5);
     return " " + std::to_string(between(least, most)) + " " + std::to_string(seconds);
   }
 
-  /// The restart type, and whether the child is significant: where that makes sense, and sometimes where it does not.
+  /// The restart type, and whether the child is significant: mostly in valid combinations, sometimes in invalid ones.
   std::string restart(bool may_be_significant) {
     if (has_mistakes_ && chance(0.2))
       return " significant=true" + some(0.5, " restart=" + one_of({"permanent", "transient"}));
@@ -123,7 +124,7 @@ class generator {
                                                                               "transient", "transient", "temporary"}));
   }
 
-  /// How a worker takes its end.
+  /// How a worker reacts to a request to end.
   std::string manners(const worker& w) {
     std::string words = w.silent ? " trap=false" : "";
     if (w.stubborn) return words + " stubborn=true shutdown=" + one_of({"40", "60", "brutal_kill"});
@@ -190,7 +191,7 @@ class generator {
     if (!stays) focus_ = own[dice_.below(own.size())];
     const worker& w = workers_[focus_];
     if (chance(0.6)) {
-      // A stubborn one may hang, and a burst waits for its end.
+      // No stubborn worker here: it may hang, and a burst waits for its end.
       if (w.stubborn || chance(0.25)) return "kill " + w.id;
       if (chance(0.6)) return "crash " + w.id;
       return "exit " + w.id + " " + one_of({"normal", "shutdown", "shutdown+"});
@@ -200,7 +201,7 @@ class generator {
   }
 
   std::string new_spec(const supervisor& s, const worker& w) {
-    const bool odd = chance(0.1);  // a significant child where it may not be allowed
+    const bool odd = chance(0.1);  // a significant child, perhaps where that is not allowed
     return " restart=" + one_of({"permanent", "transient", "temporary"}) +
            some(odd || s.shuts_down ? 0.5 : 0, " significant=true") + manners(w) + starts(chance(0.3));
   }
@@ -217,7 +218,7 @@ class generator {
     line("step start_child " + s.id + " " + w.id + some(is_new ? 1 : 0.4, new_spec(s, w)));
   }
 
-  /// A worker that was not declared: x, or y where it has to be silent.
+  /// A new worker id: x, or y if the worker has to be silent.
   std::size_t newcomer(const supervisor& s) {
     const std::string id = s.silent || chance(0.3) ? "y" : "x";
     for (std::size_t i = declared_; i < workers_.size(); ++i)
@@ -226,7 +227,7 @@ class generator {
     return workers_.size() - 1;
   }
 
-  /// Of a supervisor, about one of its children, which may be a supervisor, too; or about somebody else.
+  /// A call to a supervisor about one of its children, which may itself be a supervisor, or about an unknown id.
   void call() {
     worker& w = workers_[focus_];
     const std::string what = kind_of_call(w.down);
@@ -281,8 +282,8 @@ class generator {
   bool fails_often_ = false;
   std::vector<supervisor> supervisors_;
   std::vector<worker> workers_;
-  std::size_t declared_ = 0;  // so many of them are; the others come by start_child
-  std::size_t focus_ = 0;     // the worker that steps are about: they stay with one for a while
+  std::size_t declared_ = 0;  // the first so many are declared; the others are added by start_child
+  std::size_t focus_ = 0;     // the worker that steps concern; it changes only now and then
   std::string text_;
 };
 

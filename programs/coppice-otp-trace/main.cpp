@@ -19,7 +19,7 @@ constexpr const char* usage =
     "       coppice-otp-trace --generate SEED                 prints a random scenario\n"
     "       coppice-otp-trace --generate FIRST COUNT FOLDER   writes FOLDER/SEED.txt for so many seeds\n";
 
-/// What went wrong, and the exit status for it: 2 for bad input.
+/// An error with its exit status: 2 for invalid input.
 struct trouble {
   std::string text;
   int status = 2;
@@ -43,7 +43,7 @@ std::string play_file(const std::string& file) {
   try {
     const otp_trace::scenario s = otp_trace::parse(read(file));
     std::string trace = otp_trace::play(s, 1);
-    // Who runs first may not be seen in a trace.
+    // The trace must not depend on which process runs first.
     for (const std::uint64_t seed : {2U, 3U}) {
       const std::string other = otp_trace::play(s, seed);
       if (other == trace) continue;
@@ -59,7 +59,7 @@ std::string play_file(const std::string& file) {
   }
 }
 
-/// All of them, whatever comes of one.
+/// Plays all scenarios, even if one of them fails.
 int play_files(std::span<const std::string> files, const std::filesystem::path& folder) {
   int status = 0;
   for (const std::string& file : files) {

@@ -8,7 +8,7 @@ namespace {
 
 using words = std::vector<std::string>;
 
-/// Reads line by line, and remembers what the ids stand for.
+/// Reads line by line, and remembers the declared ids.
 class parser {
  public:
   scenario parse(std::string_view text) {
@@ -79,7 +79,7 @@ class parser {
     return kind == declaration::kind::worker ? "a worker" : "a supervisor";
   }
 
-  /// Ids that nobody has are fine: calls with them are part of what is compared.
+  /// Unknown ids are allowed: the answers to calls with them are compared as well.
   void expect(const std::string& id, declaration::kind kind) const {
     const auto known = kinds_.find(id);
     if (known != kinds_.end() && known->second != kind)
@@ -108,7 +108,7 @@ class parser {
     }
     const auto& [kind, arguments] = form->second;
     const auto count = static_cast<std::size_t>(std::ranges::count(arguments, ' ')) + (arguments.empty() ? 2 : 3);
-    const bool open = arguments.find("...") != std::string::npos;  // the last word of the form may be missing
+    const bool open = arguments.find("...") != std::string::npos;  // the last word may be missing
     if (open ? w.size() < count - 1 : w.size() != count)
       throw bad_line{"expected: step " + w[1] + (arguments.empty() ? "" : " ") + arguments};
     step s;
@@ -174,7 +174,7 @@ class parser {
     return word;
   }
 
-  /// Everything hangs below the root.
+  /// Checks that every declared child is below the root.
   void check_parents() const {
     if (scenario_.root.empty()) throw bad_scenario{line_, "the file ends, and no supervisor is declared"};
     std::map<std::string, std::string, std::less<>> parents;

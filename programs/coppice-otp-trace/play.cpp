@@ -14,7 +14,7 @@ using coppice::task;
 using supervisor = coppice::ref<coppice::supervisor>;
 using namespace std::chrono_literals;
 
-/// The process that plays a scenario, which is the parent of its root.
+/// The process that plays a scenario. It is the parent of the root supervisor.
 class player {
  public:
   player(const scenario& s, coppice::sim::node& where) : scenario_{s}, node_{where}, stage_{s} {}
@@ -125,7 +125,7 @@ class player {
     co_return word_for(counted);
   }
 
-  // -- a burst: the supervisor is stuck in a call until all of it has arrived
+  // -- a burst: the supervisor is held in a call until all signals of the burst have arrived
 
   task<> burst(self& me, const step& s) {
     const supervisor held{living(s.target)};
@@ -154,7 +154,7 @@ class player {
     stage_.say(line);
   }
 
-  /// By somebody who waits for the answer, which arrives before anything else happens.
+  /// Makes the call in a process of its own, so that the reply is recorded before anything else happens.
   task<> send_call(self& me, supervisor held, const step& s, std::string& answer) {
     me.spawn(ask_in_burst, this, held, &s, &answer);
     co_await me.sleep(100us);
@@ -190,7 +190,7 @@ class player {
            " supervisors:" + std::to_string(r->supervisors) + " workers:" + std::to_string(r->workers);
   }
 
-  /// OTP's restart_child answers what the start said; its start_child says that it failed, with that inside.
+  /// OTP's restart_child returns the error of the start itself; its start_child wraps it.
   static const coppice::error& as_said(const coppice::error& e) {
     return e.code() == coppice::errc::start_failed && e.cause() != nullptr ? *e.cause() : e;
   }
@@ -214,15 +214,15 @@ class player {
     root_end_ = end.reason;
   }
 
-  // -- what has come of it
+  // -- the state after a step
 
   [[nodiscard]] coppice::pid living(const std::string& id) const {
     const coppice::pid who = stage_.last(id);
     return node_.rt().alive(who) ? who : coppice::pid{};
   }
 
-  /// Until nothing happens any more: all that is left to happen now happens before a sleep is over, and a supervisor
-  /// that waits for a child to end does not answer before. That it answers may be news to the one above it, so twice.
+  /// Waits until nothing happens any more. A sleep lets all pending events happen, and a supervisor that waits for the
+  /// end of a child answers only afterwards. Its answer may cause work in the supervisor above it, so this runs twice.
   task<> settle(self& me) {
     for (int quiet = 0; quiet < 2; ++quiet) {
       const std::size_t seen = stage_.trace().size();
@@ -232,7 +232,7 @@ class player {
     }
   }
 
-  /// Also finds out who the supervisors are now.
+  /// Also updates the pids of the supervisors.
   task<> ask_all(std::string id) {
     const supervisor asked{living(id)};
     if (asked) {
@@ -280,7 +280,7 @@ class player {
   const scenario& scenario_;
   coppice::sim::node& node_;
   stage stage_;
-  std::optional<coppice::exit_reason> root_end_;  // not told yet
+  std::optional<coppice::exit_reason> root_end_;  // not printed yet
   bool finished_ = false;
 };
 
@@ -296,7 +296,7 @@ std::string play(const scenario& s, std::uint64_t seed) {
   if (!world.run_until([&] { return p.finished(); }))
     throw std::runtime_error{"it comes to no end; so far it went:\n" + p.trace()};
   std::string trace = p.trace();
-  node.crash();  // before the player goes, which the processes use
+  node.crash();  // before the player is destroyed, because the processes use it
   return trace;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// A scenario as it stands in its file; conformance/README.md has the language.
+/// A parsed scenario; conformance/README.md describes the language.
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -31,7 +31,7 @@ struct declaration {
   std::string id;
   std::string parent;  ///< "-" for the root
   options how;
-  coppice::strategy strategy = coppice::strategy::one_for_one;  // this and the next: of supervisors
+  coppice::strategy strategy = coppice::strategy::one_for_one;  // this and the next: for supervisors only
   coppice::restart_limit limit{};
 };
 
@@ -65,7 +65,7 @@ struct scenario {
   std::vector<step> steps;
 };
 
-/// A scenario that makes no sense: `what()` says why.
+/// An invalid scenario: `what()` says why.
 class bad_scenario : public std::runtime_error {
  public:
   bad_scenario(int line, const std::string& why) : std::runtime_error{why}, line_{line} {}

@@ -1,5 +1,5 @@
 #pragma once
-/// What the processes of a scenario share: the trace, and what is known of each id. One thread, as the simulation.
+/// State shared by the processes of a scenario: the trace, and what is known about each id. Single-threaded.
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,17 +20,17 @@ class stage {
   // -- the trace
 
   void say(std::string_view line) { (trace_ += line) += '\n'; }
-  /// Of a process, in the order in which things happen.
+  /// Adds an event of a process, in the order of events.
   void event(std::string_view what) { say("  " + std::string{what}); }
   [[nodiscard]] const std::string& trace() const noexcept { return trace_; }
 
-  // -- the cast
+  // -- specs
 
   /// The last spec given for the id.
   [[nodiscard]] coppice::child_spec child(const std::string& id);
-  /// What a supervisor starts with: its children are those declared, with the last specs given for them.
+  /// The spec a supervisor starts with: the declared children, with the last specs given for them.
   [[nodiscard]] coppice::supervisor_spec tree(const std::string& id);
-  /// A worker has a new spec from here on.
+  /// Replaces the spec of a worker.
   void give_spec(const std::string& worker, const options& how);
   [[nodiscard]] const options& how(const std::string& worker) const { return workers_.at(worker).how; }
   /// What the next start of the worker does.
@@ -38,16 +38,16 @@ class stage {
   /// The declared children of a supervisor that are supervisors, in order.
   [[nodiscard]] std::vector<std::string> supervisors_below(const std::string& id) const;
 
-  // -- who is on
+  // -- processes
 
   void has_begun(const std::string& id, coppice::pid who) { pids_[id] = who; }
-  /// The last process that began with the id; nobody when there was none.
+  /// The last process that was started with this id; empty if there was none.
   [[nodiscard]] coppice::pid last(const std::string& id) const;
 
  private:
   struct worker_role {
     options how;
-    std::size_t started = 0;  // by the last spec
+    std::size_t started = 0;  // starts since the last spec
   };
 
   std::string trace_;
@@ -59,7 +59,7 @@ class stage {
 
 /// For the trace: `normal`, `shutdown`, `shutdown+` and so on.
 [[nodiscard]] std::string word_for(const coppice::exit_reason& reason);
-/// What a worker ends with that is told to: `crash` or one of the reasons above.
+/// The exit reason for a word of a step: `crash` or one of the reasons above.
 [[nodiscard]] coppice::exit_reason reason_for(std::string_view word);
 
 }  // namespace otp_trace

@@ -4,13 +4,13 @@
 
 namespace otp_trace {
 
-/// What is wrong with a line, before anybody knows its number.
+/// A fault in a line; the parser adds the number of the line.
 class bad_line : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The words of a line, its comment left out.
+/// The words of a line, without its comment.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view line);
 [[nodiscard]] std::string joined(const std::vector<std::string>& words);
 

@@ -3,7 +3,7 @@
 namespace otp_trace {
 namespace {
 
-/// Nobody sends it.
+/// Never sent.
 struct release {};
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 namespace otp_trace {
 
-/// A worker of a scenario: it tells of its starts and of its end.
+/// A worker of a scenario: it adds its starts and its end to the trace.
 class worker {
  public:
   struct end {

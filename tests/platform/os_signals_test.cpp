@@ -1,4 +1,4 @@
-// Real signals of the operating system, raised in this very program.
+// Real signals of the operating system, raised in this program.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 namespace coppice {
 namespace {
 
-/// What was heard, in order; `next` waits for it.
+/// The received signals, in order; `next` waits for one.
 class ears {
  public:
   [[nodiscard]] std::unique_ptr<os_signal_subscription> listen(std::vector<os_signal> which) {
@@ -58,7 +58,7 @@ handler handler_of(int number) {
 volatile std::sig_atomic_t own_handler_ran = 0;
 void own_handler(int) { own_handler_ran = 1; }
 
-/// Whatever the tests were started with, these begin with what a shell gives a program in the foreground.
+/// Resets signal handling to that of a program in the foreground, however the tests were started.
 class os_signals_of_this_machine : public testing::Test {
  protected:
   void SetUp() override {
@@ -177,7 +177,7 @@ TEST_F(os_signals_of_this_machine, are_heard_even_where_every_other_thread_has_t
   {
     ears mine;
     const auto listening = mine.listen({os_signal::terminate});
-    (void)::kill(::getpid(), SIGTERM);  // to the program, whichever thread takes it
+    (void)::kill(::getpid(), SIGTERM);  // to the program; any thread may receive it
     EXPECT_EQ(mine.next().what, os_signal::terminate);
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

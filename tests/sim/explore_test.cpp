@@ -1,4 +1,4 @@
-// Many seeds, and what is said about the one that fails.
+// Runs over many seeds, and the report about the one that fails.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What processes of different nodes see of each other when the network fails.
+// Links, monitors and calls between nodes when the network fails.
 #include <gtest/gtest.h>
 
 #include <coppice/sim/explore.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace people;
 
-/// Two nodes, each with a process that watches one of the other.
+/// Two nodes, each with a process that watches a process of the other node.
 struct pair_of_nodes {
   seen by_a;
   seen by_b;
@@ -103,7 +103,7 @@ TEST(network, a_partition_ends_links_monitors_and_calls_on_both_sides) {
   }
 }
 
-/// Linked to `other`; when told, takes the link away and makes it anew in one go.
+/// Linked to `other`; on request it removes the link and links again in one turn.
 task<> links_anew(self& me, pid other, seen* into) {
   me.trap_exits();
   me.link(other);
@@ -127,7 +127,7 @@ TEST(network, a_link_made_anew_is_not_lost_with_the_connection_of_the_old_one) {
     const pid other = b.rt().spawn(idler);
     const pid p = a.rt().spawn(links_anew, other, &by_a);
     w.run_for(100ms);
-    // While it is stuck, the order to link anew comes before the news that the connection was lost.
+    // While the process is stuck, the request to link again is queued before the notice that the connection was lost.
     a.stick(p, 20s);
     a.rt().send(p, number{1});
     w.partition(a, b);
@@ -202,7 +202,7 @@ TEST(network, after_it_heals_there_are_new_connections_and_the_old_links_stay_go
   const pid to = two.b.rt().spawn(listener, &got);
   two.w.partition(two.a, two.b);
   EXPECT_TRUE(two.w.run());
-  two.a.rt().send(to, number{1});  // nobody will ever see it
+  two.a.rt().send(to, number{1});  // it is lost
   two.w.heal();
   two.a.rt().send(to, number{2});
   two.a.rt().spawn(watcher, two.on_b, &again);
@@ -230,7 +230,7 @@ TEST(network, others_do_not_notice_a_partition_between_two) {
   EXPECT_TRUE(by_c.downs.empty());
 }
 
-// Whoever gives up a connection stops to send signs of life, so that the other side notices in the end.
+// A node that gives up a connection stops sending keep-alives, so the other side notices the loss too.
 TEST(network, a_partition_that_only_one_side_noticed_is_noticed_by_the_other_in_the_end) {
   const auto property = [](world& w) {
     seen by_a;

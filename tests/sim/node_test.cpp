@@ -1,4 +1,4 @@
-// Nodes that crash, start again or stand still, and processes that are stuck.
+// Nodes that crash, restart or pause, and processes that are stuck.
 #include <gtest/gtest.h>
 
 #include "people.hpp"
@@ -61,7 +61,7 @@ TEST(node, what_was_on_its_way_when_the_sender_crashed_still_ends_in_noconnectio
     node& b = w.add_node();
     const pid on_a = a.rt().spawn(idler);
     b.rt().spawn(watcher, on_a, &by_b);
-    EXPECT_TRUE(w.run_until([&] { return w.steps() >= 2; }));  // its link has left, and the node is gone
+    EXPECT_TRUE(w.run_until([&] { return w.steps() >= 2; }));  // its link signal was sent, and the node has crashed
     b.crash();
     EXPECT_TRUE(w.run());
     const auto info = a.rt().info(on_a);

@@ -1,5 +1,5 @@
 #pragma once
-/// Processes that the tests of the simulation have in common, and what they saw. What they write into must outlive the
+/// Processes used by several tests of the simulation, and records of what they received. The records must outlive the
 /// world.
 #include <optional>
 #include <string>
@@ -30,7 +30,7 @@ struct seen {
   std::vector<std::pair<time_point, int>> numbers;
 };
 
-/// Ends when it is told to and for no other reason, and answers nothing.
+/// Ends only on request, and replies to nothing.
 inline task<> idler(self& me) {
   me.trap_exits();
   const end_now over = co_await me.receive<end_now>();
@@ -38,7 +38,7 @@ inline task<> idler(self& me) {
   co_await me.exit(exit_reason::shutdown("told to"));
 }
 
-/// Answers every request.
+/// Replies to every request.
 inline task<> clerk(self& me) {
   for (;;) {
     request<ask> r = co_await me.receive<request<ask>>();
@@ -60,7 +60,7 @@ inline task<> watcher(self& me, pid other, seen* into) {
   }
 }
 
-/// Only monitors it.
+/// Only monitors `other`.
 inline task<> monitor_of(self& me, pid other, seen* into) {
   me.monitor(other);
   const down d = co_await me.receive<down>();
@@ -83,7 +83,7 @@ inline task<> listener(self& me, seen* into) {
   }
 }
 
-/// Sends the numbers from `from` up to but without `to`, one every `every`.
+/// Sends the numbers from `from` to `to` - 1, one every `every`.
 inline task<> counting(self& me, pid to_whom, int from, int to, std::chrono::nanoseconds every) {
   for (int i = from; i < to; ++i) {
     me.send(to_whom, number{i});

@@ -1,4 +1,4 @@
-// When a world is quiet, how far its clock goes, and what survives the start of a node.
+// When a world has nothing left to do, where its clock stops, and what survives the restart of a node.
 #include <gtest/gtest.h>
 
 #include "people.hpp"
@@ -57,7 +57,7 @@ TEST(quiet, a_run_that_becomes_quiet_does_not_wait_for_its_limit) {
   EXPECT_LE(w.now() - before, 1ms);
 }
 
-// ---- what never gets through
+// ---- signals that never arrive
 
 TEST(quiet, what_a_crashed_node_had_sent_over_a_cut_is_gone) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
@@ -156,7 +156,7 @@ TEST(quiet, a_world_with_a_paused_node_becomes_quiet) {
 
 // ---- starts
 
-/// Sends two numbers from `a` to a new process of `b`: with the partition, and healed.
+/// Sends two numbers from `a` to a new process of `b`: one during the partition, one after it has healed.
 void expect_cut_until_healed(world& w, node& a, node& b) {
   seen got;
   seen late;
@@ -174,7 +174,7 @@ void expect_cut_until_healed(world& w, node& a, node& b) {
   EXPECT_TRUE(w.run());
   ASSERT_EQ(got.numbers.size(), 1U);
   EXPECT_EQ(got.numbers[0].second, 2);
-  a.crash();  // `got` and `late` go
+  a.crash();  // before `got` and `late` are destroyed
   b.crash();
 }
 
@@ -241,7 +241,7 @@ TEST(quiet, a_node_that_was_paused_before_it_started_runs) {
   }
 }
 
-// ---- looking at it
+// ---- snapshots
 
 task<> linked_idler(self& me, pid other) {
   me.link(other);

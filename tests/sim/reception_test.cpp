@@ -11,7 +11,7 @@ namespace {
 
 using namespace people;
 
-/// What a process of these tests is told to do.
+/// Instructions for the processes of these tests.
 struct order {
   enum class kind : std::uint8_t { link, unlink, signal, end, catch_all, let_pass };
   kind what;
@@ -45,7 +45,7 @@ task<> obeys(self& me, trap how, std::vector<exited>* heard) {
   }
 }
 
-/// One who receives, on a node of its own; one who acts on another node; and who watches the first from there.
+/// A receiver on its own node; an acting process on another node; and a process there that watches the receiver.
 struct theatre {
   std::vector<exited> heard;
   std::vector<exited> heard_there;
@@ -150,7 +150,7 @@ TEST(reception, any_other_reason_over_a_link_ends_with_it_or_is_a_message) {
       plain.tell_actor(end_with(why));
       plain.expect_died(why);
       theatre traps{seed, trap::on};
-      traps.tell_actor(link_to(traps.receiver));  // whoever of the two has made it
+      traps.tell_actor(link_to(traps.receiver));  // whichever side created the link
       traps.tell_actor(end_with(why));
       traps.expect_told(traps.actor, why, true);
     }
@@ -201,7 +201,7 @@ TEST(reception, what_comes_over_a_link_that_was_removed_is_nothing) {
       settled.tell_receiver(unlink_from(settled.actor));
       settled.tell_actor(end_with(exit_reason::error("x")));
       settled.expect_survived_unaware();
-      // The end is on its way when the link is removed.
+      // The exit signal is already in flight when the link is removed.
       theatre crossing{seed, how};
       crossing.tell_receiver(link_to(crossing.actor));
       crossing.w.net().quality.delay_min = 10ms;
@@ -220,7 +220,7 @@ TEST(reception, trapping_counts_when_the_signal_is_received) {
       t.w.net().quality.delay_min = 10ms;
       t.w.net().quality.delay_max = 20ms;
       t.there.rt().send(t.actor, signal_to(t.receiver, exit_reason::error("x")));
-      t.w.run_for(1ms);  // it is on its way
+      t.w.run_for(1ms);  // it is in flight
       t.tell_receiver({.what = at_first == trap::on ? order::kind::let_pass : order::kind::catch_all});
       if (at_first == trap::on)
         t.expect_died(exit_reason::error("x"));

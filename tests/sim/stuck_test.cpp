@@ -1,4 +1,4 @@
-// A process that is stuck handles nothing, whatever it waits for.
+// A stuck process handles no signal, whatever it waits for.
 #include <gtest/gtest.h>
 
 #include "people.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace people;
 
-/// Everything that such a process waits for comes after a second; it is stuck for ten.
+/// Everything these processes wait for arrives after one second; they are stuck for ten.
 void expect_held(task<> (*body)(self&, time_point*), std::uint64_t seed) {
   time_point woken{};
   world w{seed};
@@ -73,7 +73,7 @@ TEST(stuck, for_less_than_the_limit_is_no_stall) {
   EXPECT_EQ(n.rt().counters().stalls, 0U);
 }
 
-// ---- answers from another node
+// ---- replies from another node
 
 struct errand {
   reply_to<int> to;

@@ -1,4 +1,4 @@
-// Time, chance and the end of things in a simulated world of one node.
+// Time, randomness and the end of a simulated world with one node.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -89,7 +89,7 @@ TEST(world, run_for_goes_no_further_though_something_happens_that_wakes_nobody) 
   n.stick(stuck, 1h);
   n.rt().send(stuck, number{1});
   const time_point before = w.now();
-  w.run_for(1s);  // after half of it the process is reported, and the next thing to happen is an hour away
+  w.run_for(1s);  // the stall is reported after 500 ms; the next event is an hour away
   EXPECT_EQ(w.now() - before, 1s);
   EXPECT_FALSE(w.run_until([] { return false; }, 10s));
   EXPECT_LE(w.now() - before, 11s);
@@ -204,7 +204,7 @@ TEST(world, blocking_work_is_done_too) {
   EXPECT_EQ(got, 42);
 }
 
-// ---- a lack of memory
+// ---- out of memory
 
 task<> tries_to_spawn(self& me, int* failures, pid* child) {
   me.trap_exits();
