@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "workload.hpp"
@@ -194,6 +195,20 @@ double storm(const bench& b) {
   return static_cast<double>(restarts) / end.seconds_since(start) / 1e3;
 }
 
+// ------------------------------------------------------ under an application
+
+struct bystander {};
+
+// The same while an application runs, as in a real program. It subscribes to events, which must not slow down others.
+template <double (*run)(const bench&)>
+double under_application(const bench& b) {
+  const coppice::application app{
+      {.name = "bench", .supervise = {coppice::child<bystander>().with({.name = "bystander"})}}};
+  [[maybe_unused]] static auto* running = new coppice::program{app.start(b.rt)};  // never stopped
+  while (!b.rt.where("bystander")) std::this_thread::yield();
+  return run(b);
+}
+
 }  // namespace
 
 std::span<const workload> process_workloads() {
@@ -201,6 +216,7 @@ std::span<const workload> process_workloads() {
       {"spawn", "k/s", spawn<spawning::coroutines>},
       {"spawn_object", "k/s", spawn<spawning::objects>},
       {"spawn_polite", "k/s", spawn<spawning::politely>},
+      {"spawn_application", "k/s", under_application<spawn<spawning::coroutines>>},
       {"skynet", "ms", skynet},
       {"monitor", "M pairs/s", monitor},
       {"links", "ms", links},
@@ -208,6 +224,7 @@ std::span<const workload> process_workloads() {
       {"restart_stop", "us", restart<failing::by_stop>},
       {"storm_throw", "k/s", storm<failing::by_throw>},
       {"storm_stop", "k/s", storm<failing::by_stop>},
+      {"storm_stop_application", "k/s", under_application<storm<failing::by_stop>>},
   });
   return all;
 }
