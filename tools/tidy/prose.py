@@ -128,6 +128,27 @@ def _in_order(parts, text):
     return True
 
 
+# ---- tests that pages name ----------------------------------------------------------------------------------------
+
+TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)")
+NAMED_TEST = re.compile(r"`(\w+)\.(\w+|\*)`")
+TEST_PAGES = ("docs/actor-facts.md", "docs/conformance-themes.md")
+
+
+def named_tests(tree):
+    """The pages that compare us with others name tests, `suite.name` or `suite.*`. They are there."""
+    suites = {}
+    for path in tree.cxx("tests"):
+        for suite, name in TEST.findall(tree.text(path)):
+            suites.setdefault(suite, {"*"}).add(name)
+    for path in filter(tree.has, TEST_PAGES):
+        for match in NAMED_TEST.finditer(tree.text(path)):
+            suite, name = match.groups()
+            if suite != "suite" and name not in suites.get(suite, ()):
+                line = tree.text(path).count("\n", 0, match.start()) + 1
+                yield path, line, "named-tests", f"there is no test {suite}.{name}"
+
+
 # ---- words --------------------------------------------------------------------------------------------------------
 
 CITATION = re.compile(r"\b(?:[Rr]eference )?[Ff]acts? \d+|\b[Tt]hemes? [TU]\d+|\b[TU]\d{1,2}\b|\b[Rr]eference (?:notes|facts|themes)\b")
@@ -203,4 +224,4 @@ def comments(code):
         yield tuple(block)
 
 
-RULES = [readmes, links, quotes, citations, plain_words]
+RULES = [readmes, links, quotes, named_tests, citations, plain_words]

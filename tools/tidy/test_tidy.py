@@ -106,6 +106,14 @@ class Links(unittest.TestCase):
         self.assertEqual(findings(pages), ["docs/a.md:1: links", "docs/a.md:2: links"])
 
 
+class NamedTests(unittest.TestCase):
+    def test_tests_that_are_not_there_are_found(self):
+        page = "`suite.name`: `a.b`, `a.*`,\n`a.c`, `d.*`, `tests/x.cpp`\n"
+        tests = "TEST(a, b) {}\nTEST_F(e, f) {}\n"
+        self.assertEqual(findings({"docs/actor-facts.md": page, "tests/base/a_test.cpp": tests}),
+                         ["docs/actor-facts.md:2: named-tests"] * 2)
+
+
 class Prose(unittest.TestCase):
     def test_numbers_of_other_documents_are_found(self):
         code = "// A rule (fact 56).\nint a;\n// see T22\nstruct T1 {};\n"
