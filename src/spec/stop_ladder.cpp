@@ -1,0 +1,73 @@
+#include <string>
+
+#include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/spec/detail/stop_ladder.hpp>
+
+namespace coppice::detail {
+
+std::string_view name_of(stop_step step) noexcept {
+  switch (step) {
+    case stop_step::ask: return "ask";
+    case stop_step::kill: return "kill";
+    case stop_step::abandon: return "abandon";
+  }
+  return "unknown";
+}
+
+namespace {
+
+std::string name_of(const stop_target& target) {
+  std::string text{target.what};
+  if (!target.name.empty()) text += " '" + std::string{target.name} + "'";
+  return text;
+}
+
+void log_line(kernel& k, log_level level, stop_step step, const stop_target& target, const std::string& text) {
+  k.log(level, name_of(target) + text,
+        {{"pid", to_string(target.who)}, {"by", to_string(target.by)}, {"step", std::string{name_of(step)}}});
+}
+
+}  // namespace
+
+void log_step(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited) {
+  // The first step is what everybody expects. The later ones mean that the process did not stop in time.
+  const log_level level = !waited                      ? log_level::debug
+                          : step == stop_step::abandon ? log_level::error
+                                                       : log_level::warning;
+  if (!k.logs(level)) return;
+  switch (step) {
+    case stop_step::ask: log_line(k, level, step, target, " was asked to stop"); return;
+    case stop_step::kill:
+      log_line(k, level, step, target,
+               waited ? " did not stop within " + to_string(*waited) + " and was killed" : " was killed");
+      return;
+    case stop_step::abandon:
+      log_line(k, level, step, target,
+               " did not end within " + to_string(waited.value_or(std::chrono::nanoseconds{0})) +
+                   " after it was killed, because its code does not return; it was abandoned");
+      return;
+  }
+}
+
+bool carry_out(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited,
+               const exit_reason& ask_with) {
+  switch (step) {
+    case stop_step::ask: k.send_exit(target.who, {target.by, ask_with, false}); break;
+    case stop_step::kill: k.send_exit(target.who, {target.by, exit_reason::kill(), false}); break;
+    case stop_step::abandon:
+      // Without effect on a process that is not inside its code any more: its kill takes effect by itself.
+      if (!k.abandon(target.who)) return false;
+      break;
+  }
+  log_step(k, step, target, waited);
+  return step == stop_step::abandon;
+}
+
+std::chrono::nanoseconds process_stop::advance(kernel& k, const exit_reason& ask_with) {
+  const stop_rung rung = ladder_.next(limits_);
+  abandoned_ = carry_out(k, rung.what, target_, waited_, ask_with) || abandoned_;
+  waited_ = rung.wait;
+  return rung.wait;
+}
+
+}  // namespace coppice::detail
