@@ -1,13 +1,22 @@
+#include <atomic>
 #include <string>
 
 #include <coppice/base/ensure.hpp>
 
 namespace coppice::detail {
 
-void invariant_broken(std::string_view why, std::source_location at) {
+namespace {
+constinit std::atomic<invariant_observer> observer_of_all{nullptr};
+}
+
+void observe_broken_invariants(invariant_observer observer) noexcept { observer_of_all = observer; }
+
+void invariant_broken(std::string_view found, std::source_location at) {
   std::string text = "broken invariant: ";
-  text.append(why).append(" at ").append(at.file_name()).append(":").append(std::to_string(at.line()));
-  throw broken_invariant{text};
+  text.append(found).append(" at ").append(at.file_name()).append(":").append(std::to_string(at.line()));
+  const broken_invariant broken{text};
+  if (const invariant_observer observer = observer_of_all) observer(broken);
+  throw broken;  // NOLINT(cert-err60-cpp): std::logic_error shares its text
 }
 
 }  // namespace coppice::detail

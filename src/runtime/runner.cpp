@@ -200,7 +200,7 @@ void runner::end(slot& p, turn& t, envelope* rest) {
   parts_.lifecycle.free_slot(table_.index_of(p));
 }
 
-verdict runner::handle_rare(slot& p, envelope& e, turn& t) {
+verdict runner::handle_rare(slot& p, envelope& e, turn& t) try {
   if (e.what() == signal::done) return verdict::alive;
   if (e.serial() != p.serial() || (p.process == nullptr && e.what() != signal::start)) {
     parts_.remote.bounce(pid::from_parts(table_.node(), table_.index_of(p), e.serial()), e, exit_reason::noproc());
@@ -219,6 +219,10 @@ verdict runner::handle_rare(slot& p, envelope& e, turn& t) {
     case signal::wake: return offer(p, e, t);
     default: parts_.links.apply(p, e); return drop(e);
   }
+} catch (const broken_invariant& broken) {
+  if (p.process == nullptr) throw;  // there is no process to end: the worker ends the program
+  t.ending = reason_of(typeid(broken), broken.what(), t);
+  return verdict::ended;
 }
 
 verdict runner::offer_as_message(slot& p, envelope& e, turn& t) {

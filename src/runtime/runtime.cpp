@@ -1,12 +1,25 @@
+#include <coppice/base/ensure.hpp>
 #include <coppice/runtime/runtime.hpp>
 
 #include "internal/workers.hpp"
 
 namespace coppice {
 
+namespace {
+/// Ends the process whose code has found a broken invariant, even if that code catches the exception.
+void end_process_here(const broken_invariant& broken) noexcept {
+  detail::turn* t = detail::turn_here();
+  if (t == nullptr) return;
+  t->ending = detail::reason_of_failure(broken, *t);
+  t->ends = true;
+}
+}  // namespace
+
 runtime::runtime(runtime_options options) : runtime{real_environment(), std::move(options)} {}
 runtime::runtime(std::shared_ptr<environment> env, runtime_options options)
-    : kernel_{std::make_shared<detail::kernel>(std::move(env), std::move(options))} {}
+    : kernel_{std::make_shared<detail::kernel>(std::move(env), std::move(options))} {
+  detail::observe_broken_invariants(&end_process_here);
+}
 
 namespace {
 /// Never freed, not even when the program ends: threads that are stuck still use it.

@@ -26,4 +26,18 @@ TEST(ensure, throws_with_the_reason_and_the_place_of_the_caller) {
 
 TEST(ensure, a_broken_invariant_is_a_logic_error) { EXPECT_THROW(ensure(false, "why"), std::logic_error); }
 
+void must_not_throw() noexcept { ensure(false, "a list that ends in itself"); }
+
+TEST(ensure_death, where_nothing_may_be_thrown_the_program_ends_with_the_text) {
+  EXPECT_DEATH(must_not_throw(), "broken invariant: a list that ends in itself at .*ensure_test.cpp");
+}
+
+int seen = 0;
+TEST(ensure, an_observer_sees_it_before_it_is_thrown) {
+  coppice::detail::observe_broken_invariants([](const broken_invariant&) noexcept { ++seen; });
+  EXPECT_THROW(ensure(false, "why"), broken_invariant);
+  coppice::detail::observe_broken_invariants(nullptr);
+  EXPECT_EQ(seen, 1);
+}
+
 }  // namespace

@@ -86,6 +86,51 @@ TEST(exit, a_broken_invariant_ends_only_the_process_it_was_found_in) {
   EXPECT_EQ(rt.run(returns), exit_reason::normal());
 }
 
+void finds_a_broken_invariant_and_catches_it() {
+  try {
+    ensure(false, "two and two is five");
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): as careless code does
+  }
+}
+task<> swallows_it(self& me) {
+  finds_a_broken_invariant_and_catches_it();
+  co_await me.sleep(1h);
+}
+struct swallowing_object {
+  struct poke {};
+  void handle(poke) { finds_a_broken_invariant_and_catches_it(); }
+};
+struct swallowing_server {
+  struct poke {
+    using reply = int;
+  };
+  using protocol = coppice::protocol<poke>;
+  task<int> handle(poke, self& me) {
+    finds_a_broken_invariant_and_catches_it();
+    co_await me.yield();
+    co_return 1;
+  }
+};
+task<> sees_objects_end(self& me) {
+  const ref<swallowing_object> object = me.spawn<swallowing_object>();
+  me.monitor(object.id());
+  object.cast<swallowing_object::poke>();
+  const down first = co_await me.receive<down>();
+  EXPECT_EQ(first.reason.exception_type(), "coppice::broken_invariant");
+  const ref<swallowing_server> server = me.spawn<swallowing_server>();
+  me.monitor(server.id());
+  const result<int> answer = co_await server.call<swallowing_server::poke>();
+  EXPECT_TRUE(answer.has_value() || answer.error().code() == errc::exited);
+  const down second = co_await me.receive<down>();
+  EXPECT_EQ(second.reason.exception_type(), "coppice::broken_invariant");
+}
+
+TEST(exit, a_broken_invariant_ends_its_process_also_when_the_exception_is_caught) {
+  runtime rt{quiet()};
+  EXPECT_EQ(rt.run(swallows_it).exception_type(), "coppice::broken_invariant");
+  EXPECT_EQ(rt.run(sees_objects_end), exit_reason::normal());
+}
+
 task<> fails_below(int depth) {
   if (depth == 0) throw app::out_of_stock{"no apples"};
   co_await fails_below(depth - 1);

@@ -1,5 +1,11 @@
 #pragma once
-/// Our own invariants, checked in release builds too.
+/// Invariants of the library itself, checked in release builds too.
+///
+/// `ensure` stands where a counter is lowered, a state changes or ownership is handed over. It costs one compare. A
+/// violated one throws `broken_invariant` with what was found and where. Inside a process that ends the process, with
+/// the text as its exit reason, also when the code of the process catches the exception: its state can't be trusted any
+/// more. On a thread of the runtime between two processes, or in a function that must not throw, it ends the program
+/// with the text on standard error. On a thread of the user's it is thrown to the caller.
 #include <source_location>
 #include <stdexcept>
 #include <string_view>
@@ -13,13 +19,17 @@ class broken_invariant : public std::logic_error {
 };
 
 namespace detail {
-[[noreturn]] void invariant_broken(std::string_view why, std::source_location at);
-}
+[[noreturn, gnu::cold]] void invariant_broken(std::string_view found, std::source_location at);
 
-/// Throws `broken_invariant` with the place and `why` unless `holds`.
-inline void ensure(bool holds, std::string_view why, std::source_location at = std::source_location::current()) {
+/// Called with each violated invariant before it is thrown. The runtime sets it, to end the process that runs.
+using invariant_observer = void (*)(const broken_invariant&) noexcept;
+void observe_broken_invariants(invariant_observer observer) noexcept;
+}  // namespace detail
+
+/// Throws `broken_invariant` with `found` and the place of the caller unless `holds`.
+inline void ensure(bool holds, std::string_view found, std::source_location at = std::source_location::current()) {
   if (!holds) [[unlikely]]
-    detail::invariant_broken(why, at);
+    detail::invariant_broken(found, at);
 }
 
 }  // namespace coppice
