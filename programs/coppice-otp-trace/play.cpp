@@ -197,12 +197,14 @@ class player {
 
   static std::string word_for(const coppice::error& e) {
     using coppice::errc;
-    switch (e.code()) {
+    const std::optional<errc> code = e.code().as<errc>();
+    if (!code) return "error " + std::string{e.code().word()};
+    switch (*code) {
       case errc::noproc:
       case errc::exited: return "exit";
       case errc::start_failed: return "error failed";
       case errc::duplicate_id: return "error duplicate_child_name";
-      default: return "error " + std::string{to_string(e.code())};
+      default: return "error " + std::string{to_string(*code)};
     }
   }
 

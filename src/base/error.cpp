@@ -1,4 +1,3 @@
-#include <array>
 #include <ostream>
 
 #include <coppice/base/error.hpp>
@@ -10,17 +9,9 @@ struct error::detail {
   std::unique_ptr<const error> cause;
 };
 
-std::string_view to_string(errc code) noexcept {
-  static constexpr std::array<std::string_view, 19> names = {
-      "timeout", "noproc",     "noconnection", "calling_self", "exited",          "no_reply",        "name_taken",
-      "invalid", "stopped",    "start_failed", "ignored",      "already_started", "already_present", "not_found",
-      "running", "restarting", "capacity",     "duplicate_id", "bad_combination"};
-  return names.at(std::to_underlying(code));
-}
-
-error::error(errc code, std::string text)
+error::error(error_code code, std::string text)
     : code_{code}, detail_{std::make_shared<const detail>(std::move(text), nullptr)} {}
-error::error(errc code, std::string text, error cause)
+error::error(error_code code, std::string text, error cause)
     : code_{code},
       detail_{std::make_shared<const detail>(std::move(text), std::make_unique<const error>(std::move(cause)))} {}
 
@@ -36,15 +27,16 @@ std::string error::to_string() const {
   std::string out;
   for (const error* at = this; at != nullptr; at = at->cause()) {
     if (!out.empty()) out += ": ";
-    out += coppice::to_string(at->code_);
+    out += at->code_.word();
     if (!at->text().empty()) out.append(": ").append(at->text());
   }
   return out;
 }
 
+std::ostream& operator<<(std::ostream& out, error_code code) { return out << code.word(); }
 std::ostream& operator<<(std::ostream& out, const error& e) { return out << e.to_string(); }
 
-std::unexpected<error> fail(errc code, std::string text) {
+std::unexpected<error> fail(error_code code, std::string text) {
   return std::unexpected{text.empty() ? error{code} : error{code, std::move(text)}};
 }
 

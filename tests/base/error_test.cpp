@@ -5,6 +5,22 @@
 
 #include <coppice/base/error.hpp>
 
+namespace garden {
+enum class garden_errc : unsigned char { weeds, timeout };
+constexpr std::string_view to_string(garden_errc code) noexcept {
+  switch (code) {
+    case garden_errc::weeds: return "weeds";
+    case garden_errc::timeout: return "timeout";
+  }
+  return "unknown";
+}
+}  // namespace garden
+template <>
+struct coppice::error_category<garden::garden_errc> {
+  static constexpr std::string_view name = "garden";
+  static constexpr garden::garden_errc last = garden::garden_errc::timeout;
+};
+
 namespace {
 
 using coppice::errc;
@@ -84,6 +100,29 @@ TEST(result, fail_without_words_gives_the_bare_code) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error(), error{errc::stopped});
   EXPECT_EQ(none.error().to_string(), "stopped");
+}
+
+TEST(error_code, a_library_adds_codes_of_its_own) {
+  const result<int> none = coppice::fail(garden::garden_errc::weeds, "in bed 3");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), garden::garden_errc::weeds);
+  EXPECT_EQ(none.error().code().category(), "garden");
+  EXPECT_EQ(none.error().to_string(), "weeds: in bed 3");
+  EXPECT_EQ(none.error().code().as<garden::garden_errc>(), garden::garden_errc::weeds);
+  EXPECT_EQ(none.error().code().as<errc>(), std::nullopt);
+}
+
+TEST(error_code, equal_words_of_two_categories_are_different_codes) {
+  const coppice::error_code ours = errc::timeout;
+  const coppice::error_code theirs = garden::garden_errc::timeout;
+  EXPECT_EQ(ours.word(), theirs.word());
+  EXPECT_NE(ours, theirs);
+}
+
+TEST(error_code, goes_back_to_its_enumeration_for_a_switch) {
+  const error e{errc::capacity};
+  EXPECT_EQ(e.code().as<errc>(), errc::capacity);
+  EXPECT_EQ(e.code().category(), "coppice");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct ask_other {
   int n = 0;
 };
 struct ask_myself {
-  using reply = errc;
+  using reply = error_code;
 };
 struct nap_and_fail {
   using reply = int;
@@ -57,7 +57,7 @@ struct sleepy {
     result<int> n = co_await m.whom.call<echo>(m.n);
     co_return n;
   }
-  static task<errc> handle(ask_myself, self& me) {
+  static task<error_code> handle(ask_myself, self& me) {
     const ref<sleepy> mine{me.id()};
     const result<int> n = co_await mine.call<quick>(1);
     co_return n.error().code();
@@ -167,9 +167,9 @@ TEST_F(bedroom, a_handler_may_call_others) {
 }
 
 TEST_F(bedroom, a_handler_that_calls_its_own_server_gets_an_error_at_once) {
-  std::optional<result<errc>> got;
+  std::optional<result<error_code>> got;
   begin(server.call<ask_myself>(), got);
-  EXPECT_EQ(got, result<errc>{errc::calling_self});
+  EXPECT_EQ(got, result<error_code>{error_code{errc::calling_self}});
 }
 
 TEST_F(bedroom, a_handler_that_fails_after_a_wait_ends_the_server) {

@@ -154,7 +154,7 @@ TEST(spawn_with, a_name_that_is_taken_starts_nothing) {  // fact 17
   EXPECT_EQ(started, 0);
 }
 
-task<> spawns_a_taken_name(self& me, std::vector<errc>* codes) {
+task<> spawns_a_taken_name(self& me, std::vector<error_code>* codes) {
   spawn_options options{.name = "server", .link = true};
   const auto first = me.spawn_with(options, wait_for_go);
   const auto second = me.spawn_with(options, wait_for_go);
@@ -163,9 +163,9 @@ task<> spawns_a_taken_name(self& me, std::vector<errc>* codes) {
 }
 TEST(spawn_with, a_taken_name_does_not_harm_a_linked_parent) {
   runtime rt{quiet()};
-  std::vector<errc> codes;
+  std::vector<error_code> codes;
   rt.wait(rt.spawn(spawns_a_taken_name, &codes));
-  EXPECT_EQ(codes, std::vector<errc>{errc::name_taken});
+  EXPECT_EQ(codes, std::vector<error_code>{errc::name_taken});
 }
 
 TEST(spawn_with, an_object_may_have_a_name_and_a_label) {
@@ -248,7 +248,7 @@ task<> takes_a_request_and_waits(self& me, std::latch* taken, std::latch* tried)
   taken->count_down();
   co_await me.receive<go>();
 }
-task<> wants_the_name(self& me, pid owner, std::latch* tried, errc* heard, bool* got_it) {
+task<> wants_the_name(self& me, pid owner, std::latch* tried, error_code* heard, bool* got_it) {
   const auto answer = co_await call<ask>(owner).within(forever);
   *heard = answer.error().code();
   *got_it = me.register_as("db").has_value();
@@ -257,7 +257,7 @@ task<> wants_the_name(self& me, pid owner, std::latch* tried, errc* heard, bool*
 TEST(name, is_free_before_those_who_call_its_process_hear_of_the_end) {
   std::latch taken{1};
   std::latch tried{1};
-  errc heard{};
+  error_code heard = errc::invalid;
   bool got_it = false;
   runtime rt{{.workers = 2, .stall_after = std::chrono::milliseconds{0}, .level = log_level::off}};
   const auto owner = rt.spawn_with({.name = "db"}, takes_a_request_and_waits, &taken, &tried);

@@ -130,7 +130,7 @@ TEST(far_answer, to_a_deferred_request_does_not_pass_a_partition) {
       EXPECT_TRUE(f.w.run());
       ASSERT_TRUE(f.out.got) << "the call never ended, seed " << seed;
       ASSERT_FALSE(f.out.got->has_value()) << "an answer through a partition, seed " << seed;
-      const errc why = f.out.got->error().code();
+      const error_code why = f.out.got->error().code();
       EXPECT_TRUE(why == errc::timeout || why == errc::noconnection) << f.out.got->error();
     }
 }

@@ -7,7 +7,7 @@ namespace {
 
 using namespace coppice;
 
-errc code_of(const auto& answer) { return answer ? errc{} : answer.error().code(); }
+error_code code_of(const auto& answer) { return answer ? errc{} : answer.error().code(); }
 
 TEST(start_child_call, adds_a_child_behind_the_others) {
   family f;

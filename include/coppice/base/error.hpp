@@ -1,8 +1,21 @@
 #pragma once
 /// Expected failures as values: `result<T>` is a `T` or an `error`, and an error is a code, a text for people and
 /// optionally the error that caused it.
+///
+/// Codes are open: a library adds codes of its own without changing this header.
+///
+///     enum class cluster_errc : unsigned char { not_a_member, lease_lost };
+///     constexpr std::string_view to_string(cluster_errc code) noexcept { ... }   // a switch
+///     template <>
+///     struct coppice::error_category<cluster_errc> {
+///       static constexpr std::string_view name = "cluster";
+///       static constexpr cluster_errc last = cluster_errc::lease_lost;
+///     };
+///     return fail(cluster_errc::lease_lost, "node 3 has renewed too late");
+#include <array>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +23,7 @@
 
 namespace coppice {
 
+/// The codes that all libraries have in common.
 enum class errc : unsigned char {
   timeout,       ///< no answer within the time given
   noproc,        ///< there is no such process (any more)
@@ -21,8 +35,8 @@ enum class errc : unsigned char {
   invalid,       ///< a value that makes no sense here
   stopped,       ///< the runtime is stopping
   // Starting and supervising:
-  start_failed,     ///< a process said no, failed or ended while it was being started; the text or the cause says why
-  ignored,          ///< a process had nothing to do, and ended while it was being started
+  start_failed,     ///< a process refused to start, failed or ended during its start; the text or the cause says why
+  ignored,          ///< a process had nothing to do, and ended during its start
   already_started,  ///< there is a running child of that id
   already_present,  ///< there is a child of that id, which does not run
   not_found,        ///< there is no child of that id
@@ -30,21 +44,91 @@ enum class errc : unsigned char {
   restarting,       ///< the child is about to be restarted
   capacity,         ///< there are as many as there may be
   duplicate_id,     ///< two children of one supervisor have the same id
-  bad_combination,  ///< two settings that can't be had together
+  bad_combination,  ///< two settings that exclude each other
 };
 
 /// The code as a word, for example `"noproc"`.
-[[nodiscard]] std::string_view to_string(errc code) noexcept;
+[[nodiscard]] constexpr std::string_view to_string(errc code) noexcept {
+  switch (code) {
+    case errc::timeout: return "timeout";
+    case errc::noproc: return "noproc";
+    case errc::noconnection: return "noconnection";
+    case errc::calling_self: return "calling_self";
+    case errc::exited: return "exited";
+    case errc::no_reply: return "no_reply";
+    case errc::name_taken: return "name_taken";
+    case errc::invalid: return "invalid";
+    case errc::stopped: return "stopped";
+    case errc::start_failed: return "start_failed";
+    case errc::ignored: return "ignored";
+    case errc::already_started: return "already_started";
+    case errc::already_present: return "already_present";
+    case errc::not_found: return "not_found";
+    case errc::running: return "running";
+    case errc::restarting: return "restarting";
+    case errc::capacity: return "capacity";
+    case errc::duplicate_id: return "duplicate_id";
+    case errc::bad_combination: return "bad_combination";
+  }
+  return "unknown";
+}
+
+/// The codes of one library: an enumeration whose values count from 0 to `last`.
+template <class E>
+struct error_category;
+template <>
+struct error_category<errc> {
+  static constexpr std::string_view name = "coppice";
+  static constexpr errc last = errc::bad_combination;
+};
+
+/// A code of any category: one pointer wide, compared and copied as such.
+class error_code {
+ public:
+  template <class E>
+    requires requires { error_category<E>::last; }
+  constexpr error_code(E code) noexcept  // NOLINT(google-explicit-constructor): `fail(errc::timeout)`
+      : entry_{&table<E>[std::to_underlying(code)]} {}
+
+  /// The code as a word, for example `"noproc"`. Words of different categories may be equal; their codes are not.
+  [[nodiscard]] constexpr std::string_view word() const noexcept { return entry_->word; }
+  /// The name of the category, for example `"coppice"`.
+  [[nodiscard]] constexpr std::string_view category() const noexcept { return *entry_->category; }
+  /// The code as a value of `E`, for a switch; nothing if it is a code of another category.
+  template <class E>
+  [[nodiscard]] constexpr std::optional<E> as() const noexcept {
+    if (entry_->category != &error_category<E>::name) return std::nullopt;
+    return static_cast<E>(entry_ - table<E>.data());
+  }
+  friend constexpr bool operator==(error_code, error_code) noexcept = default;
+  friend std::ostream& operator<<(std::ostream& out, error_code code);
+
+ private:
+  struct entry {
+    std::string_view word;
+    const std::string_view* category = nullptr;  // its address identifies the category
+  };
+  template <class E>
+  static consteval auto make_table() {
+    std::array<entry, std::to_underlying(error_category<E>::last) + 1> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = {to_string(static_cast<E>(i)), &error_category<E>::name};
+    return all;
+  }
+  template <class E>
+  static constexpr auto table = make_table<E>();
+  const entry* entry_;
+};
+[[nodiscard]] constexpr std::string_view to_string(error_code code) noexcept { return code.word(); }
 
 /// Thread safety: distinct objects may be used from different threads; copies share an immutable text.
 class error {
  public:
-  explicit error(errc code) noexcept : code_{code} {}
-  error(errc code, std::string text);
-  error(errc code, std::string text, error cause);
+  explicit error(error_code code) noexcept : code_{code} {}
+  error(error_code code, std::string text);
+  error(error_code code, std::string text, error cause);
 
-  [[nodiscard]] errc code() const noexcept { return code_; }
-  /// What happened, to whom; empty when the code says it all.
+  [[nodiscard]] error_code code() const noexcept { return code_; }
+  /// What happened, to which process or value; empty when the code says it all.
   [[nodiscard]] std::string_view text() const noexcept;
   /// The error below this one, or null.
   [[nodiscard]] const error* cause() const noexcept;
@@ -59,7 +143,7 @@ class error {
 
  private:
   struct detail;
-  errc code_;
+  error_code code_;
   std::shared_ptr<const detail> detail_;
 };
 
@@ -67,6 +151,6 @@ template <class T>
 using result = std::expected<T, error>;
 
 /// `return fail(errc::timeout, "no answer from the database");`
-[[nodiscard]] std::unexpected<error> fail(errc code, std::string text = {});
+[[nodiscard]] std::unexpected<error> fail(error_code code, std::string text = {});
 
 }  // namespace coppice

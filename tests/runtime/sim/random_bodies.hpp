@@ -97,7 +97,7 @@ inline void call_over(life& mine, std::uint64_t id, const result<std::uint64_t>&
   else
     mine.write({.kind = what::call_over,
                 .number = id,
-                .code = static_cast<int>(got.error().code()),
+                .code = static_cast<int>(got.error().code().as<errc>().value()),
                 .text = std::string{got.error().text()}});
 }
 

@@ -4,7 +4,7 @@
 
 namespace coppice::random_trees {
 
-inline answer refusal(errc code) { return {.failed = code}; }
+inline answer refusal(error_code code) { return {.failed = code}; }
 
 inline row row_of(const kid& k) { return {k.spec->id, k.is == kid::status::running ? k.who : pid{}, k.state()}; }
 

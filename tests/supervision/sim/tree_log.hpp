@@ -73,7 +73,7 @@ struct row {
 };
 /// What a supervisor answered, or should have.
 struct answer {
-  std::optional<errc> failed{};
+  std::optional<error_code> failed{};
   bool any_error = false;  // as an expectation: some error
   pid who{};
   std::vector<row> rows{};

@@ -199,7 +199,7 @@ class model {
 
   void answers(state s, const entry& e, std::vector<state>& into) const {
     const answer& got = *program_.calls[e.number].got;
-    if (got.failed == errc::exited || got.failed == errc::noproc) {
+    if (got.failed == error_code{errc::exited} || got.failed == error_code{errc::noproc}) {
       sim::require(mine_.end.has_value(), about("a call was answered as if it had ended"));
       return into.push_back(std::move(s));
     }
