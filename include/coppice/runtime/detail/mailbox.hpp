@@ -3,11 +3,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include <coppice/base/machine.hpp>
 #include <coppice/runtime/detail/envelope.hpp>
 
 namespace coppice::detail {
-
-inline void cpu_pause() noexcept { __builtin_ia32_pause(); }
 
 struct mailbox {
   std::atomic<envelope*> tail{nullptr};  // null when idle, else the newest envelope
