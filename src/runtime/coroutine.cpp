@@ -8,7 +8,14 @@ constinit thread_local std::size_t newest_frame_bytes = 0;
 void promise_base::continue_with(promise_base& finished) noexcept {
   if (finished.link_ != nullptr) finished.process_->resume_next(any_frame::from_promise(*finished.link_->parent));
 }
-void resume_next(coroutine& c, std::coroutine_handle<> next) noexcept { c.resume_next(next); }
+void frame_link::wait_in(promise_base& waiting) noexcept {
+  coroutine& process = waiting.process();
+  promise_base& child = any_frame::from_address(owner->address()).promise();
+  child.belong_to(process);
+  parent = &waiting;
+  child.return_to(*this);
+  process.resume_next(*owner);
+}
 
 void promise_base::destroy_up_to_outermost(std::coroutine_handle<> innermost) noexcept {
   promise_base* frame = &any_frame::from_address(innermost.address()).promise();
@@ -29,24 +36,6 @@ void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
   become(p);
   current_turn->born = this;
   p.note_body_bytes(sizeof(coroutine) + frame_bytes);
-}
-
-// ---- servers that wait
-
-serving::~serving() {
-  last_words(process_.host(), loss_by(process_.id()));  // it was killed before it could say them
-  stop_serving();
-}
-
-void serving::last_words(kernel& k, loss how) {
-  for (const held_answer& h : std::exchange(answers, {})) {
-    if (k.crashed())
-      discard(k, h.answer);
-    else
-      k.send(h.to, signal::reply, h.answer);
-  }
-  for (const open_call& c : std::exchange(unanswered, {}))
-    if (!k.crashed()) c.fail(k, c.caller, c.call, error_of(how));
 }
 
 // ---- waiting

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <coppice/actor/detail/no_server.hpp>
 #include <coppice/runtime/exit_reason.hpp>
 #include <coppice/runtime/pid.hpp>
 

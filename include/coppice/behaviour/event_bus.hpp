@@ -43,21 +43,15 @@ inline constexpr char type_mark = 0;
 
 template <class H, class M>
 decltype(auto) handle_with(H& handler, M&& m, self& me) {
-  if constexpr (requires { handler.handle(std::forward<M>(m)); })
-    return handler.handle(std::forward<M>(m));
-  else
-    return handler.handle(std::forward<M>(m), me);
+  return call_handle(handler, [&]() -> self& { return me; }, std::forward<M>(m));
 }
-template <class H, class M>
-concept can_handle = requires(H& h, M&& m) { h.handle(std::forward<M>(m)); } ||
-                     requires(H& h, M&& m, self& me) { h.handle(std::forward<M>(m), me); };
 
 }  // namespace detail
 
 /// A class that can be a handler of `Event`, made from copies of the arguments, with or without `self&` before them.
 /// `terminate(const exit_reason&)`, if it has that, is called when it is removed, but not when it threw.
 template <class H, class Event, class... Args>
-concept handler_of = detail::can_handle<H, const Event&> && detail::object_from<H, Args...>;
+concept handler_of = detail::handles_with_or_without<H, self, const Event&> && detail::object_from<H, Args...>;
 
 template <class Event>
 class event_bus {
@@ -281,7 +275,7 @@ template <class Event>
 }
 /// Calls one handler, of type `H`: `M` names its reply, as in any call. `exited` when the handler throws.
 template <class H, callable_message M, class Event, class... Args>
-  requires detail::can_handle<H, M>
+  requires detail::handles_with_or_without<H, self, M>
 [[nodiscard]] auto call_handler(ref<event_bus<Event>> bus, std::string id, Args&&... args) {
   using message = typename event_bus<Event>::template to_handler<H, M>;
   return bus.template call<message>(std::move(id), M{std::forward<Args>(args)...});

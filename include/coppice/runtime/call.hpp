@@ -2,31 +2,32 @@
 /// Requests and their answers.
 ///
 /// A message that names its reply can be called: `struct bump { using reply = int; int by; };`. The caller waits for
-/// the answer, for an error, or for its timeout, whichever comes first; a late answer vanishes. It gets an error at
-/// once when the callee has ended, ends, or drops the request. The library makes the message from the arguments:
+/// the answer, for an error, or for its timeout, whichever comes first; an answer that arrives later is dropped. The
+/// caller gets an error at once if the callee has ended, ends, or drops the request. The library makes the message from
+/// the arguments:
 ///
 ///     const result<int> n = co_await counters.call<counter::bump>(3);
 ///     const result<int> m = co_await counters.call<counter::bump>(3).within(100ms);
+#include <coppice/runtime/detail/handlers.hpp>
 #include <coppice/runtime/message.hpp>
 
 namespace coppice {
 
 /// How long a call waits unless told otherwise.
 inline constexpr std::chrono::seconds default_call_timeout{5};
-/// For `within`: as long as it takes.
+/// For `within`: no limit.
 inline constexpr std::chrono::nanoseconds forever = detail::no_timeout;
-
-template <class M>
-using reply_of = typename M::reply;
-template <class M>
-concept callable_message = requires { typename M::reply; };
 
 namespace detail {
 
-template <class M>
-struct request_body {
-  pid caller;
+/// What a request says beside its message.
+struct request_head {
+  pid caller;  // nobody: nobody waits for an answer (any more)
   std::uint64_t call = 0;
+};
+
+template <class M>
+struct request_body : request_head {
   M message;
   template <class... Args>
   explicit request_body(Args&&... args) : message(std::forward<Args>(args)...) {}
@@ -55,8 +56,12 @@ inline constexpr message_type plain<reply_body<R>>{.name = "reply",
                                                    .open = &open_reply<R>};
 
 template <class R>
+[[nodiscard]] envelope* make_reply(std::uint64_t call, result<R> value) {
+  return make_letter<reply_body<R>>(plain<reply_body<R>>, call, std::move(value));
+}
+template <class R>
 void answer(kernel& k, pid caller, std::uint64_t call, result<R> value) {
-  k.send(caller, signal::reply, make_letter<reply_body<R>>(plain<reply_body<R>>, call, std::move(value)));
+  k.send(caller, signal::reply, make_reply<R>(call, std::move(value)));
 }
 template <class R>
 void answer_error(kernel& k, pid caller, std::uint64_t call, error why) {
@@ -73,7 +78,7 @@ void drop_request(kernel& k, envelope& e, loss how) {
   std::destroy_at(&body);
 }
 
-/// Answers without touching the request, which somebody else may be using.
+/// Answers without touching the request, which another thread may be using.
 template <class M>
 void fail_request(kernel& k, envelope& e, error why) {
   const auto& body = static_cast<letter<request_body<M>>&>(e).body;
@@ -137,15 +142,15 @@ struct pending_reply_of : pending_reply {
 
 }  // namespace detail
 
-/// An answer to be given later, from anywhere: any process, any thread. Copies share one answer; the first one given
-/// counts. When all copies are gone without an answer, or the process that took the request ends first, the caller gets
-/// an error.
+/// An answer to be given later, from any process or thread. Copies share one answer; the first one given counts. If all
+/// copies are destroyed without an answer, or the process that received the request ends first, the caller gets an
+/// error.
 /// Thread safety: any thread, each on its own copy.
 template <class R>
 class reply_to {
  public:
   explicit reply_to(std::shared_ptr<detail::pending_reply_of<R>> state) noexcept : state_{std::move(state)} {}
-  /// False: it was answered before, or the callee has ended.
+  /// Answers the call. False: it was answered before, or the callee has ended.
   template <class... V>
   bool reply(V&&... value) {
     return give(result<R>{std::in_place, std::forward<V>(value)...});
@@ -157,7 +162,7 @@ class reply_to {
   bool give(result<R> value) {
     const auto kernel = state_->k.lock();
     if (!kernel || state_->answered.exchange(true)) return false;
-    // From the node of whoever answers, over the network if need be.
+    // The answer is sent from the node of the process that gives it, over the network if need be.
     const detail::turn* t = detail::turn_here();
     detail::answer<R>(t != nullptr ? *t->k : *kernel, state_->caller, state_->call, std::move(value));
     return true;
@@ -165,7 +170,17 @@ class reply_to {
   std::shared_ptr<detail::pending_reply_of<R>> state_;
 };
 
-/// A request received by a process: `auto ask = co_await me.receive<request<bump>>();`. Answer it with `reply`; when it
+namespace detail {
+/// Hands the answer to a call over to a `reply_to`. `callee`, whose slot is `p`, must be the process that runs.
+template <class R>
+[[nodiscard]] reply_to<R> defer_reply(kernel& k, slot& p, pid callee, pid caller, std::uint64_t call) {
+  auto state = std::make_shared<pending_reply_of<R>>(k.weak_from_this(), callee, caller, call);
+  if (const kernel_section mine{p, callee.serial()}) k.defer(p, state);
+  return reply_to<R>{std::move(state)};
+}
+}  // namespace detail
+
+/// A request received by a process: `auto ask = co_await me.receive<request<bump>>();`. Answer it with `reply`. If it
 /// is destroyed unanswered, its caller gets an error. To answer from another process or thread, `defer` it.
 template <class M>
 class request {
@@ -208,14 +223,12 @@ class request {
     if (detail::kernel* k = std::exchange(kernel_, nullptr))
       detail::answer_error<reply_type>(*k, caller_, call_, std::move(why));
   }
-  /// From here on the answer comes from the handle, wherever that goes.
-  /// Throws `std::logic_error` when it was answered or deferred before.
+  /// From here on the returned object answers the call.
+  /// Throws `std::logic_error` if the request was answered or deferred before.
   [[nodiscard]] reply_to<reply_type> defer() {
     detail::kernel* k = std::exchange(kernel_, nullptr);
     if (k == nullptr) throw std::logic_error{"this request was answered, deferred or moved away before"};
-    auto state = std::make_shared<detail::pending_reply_of<reply_type>>(k->weak_from_this(), callee_, caller_, call_);
-    if (const detail::kernel_section mine{*slot_, callee_.serial()}) k->defer(*slot_, state);
-    return reply_to<reply_type>{std::move(state)};
+    return detail::defer_reply<reply_type>(*k, *slot_, callee_, caller_, call_);
   }
   [[nodiscard]] pid caller() const noexcept { return caller_; }
 
@@ -239,89 +252,109 @@ struct received<request<M>> {
     const open_call waiting{body.caller, body.call, &answer_error<reply_of<M>>};
     try {
       return request<M>{me, waiting.caller, waiting.call, take_body<request_body<M>>(e).message};
-    } catch (...) {  // moving the message has failed: its caller hears what comes of that
+    } catch (...) {  // the message could not be moved: its caller is told how this process ends
       current_turn->unanswered.push_back(waiting);
       throw;
     }
   }
 };
 
-/// A call on its way: sent when it is awaited.
-template <class M>
-class [[nodiscard]] calling : waiter {
- public:
-  using reply_type = reply_of<M>;
-  template <class... Args>
-  calling(std::in_place_t, const message_type& type, pid to, Args&&... args)
-      : waiter{&how}, to_{to}, letter_{make_letter<request_body<M>>(type, std::forward<Args>(args)...)} {}
-  calling(calling&& other) noexcept
-      : waiter{other}, to_{other.to_}, letter_{std::exchange(other.letter_, nullptr)}, timeout_{other.timeout_} {}
-  ~calling() {
-    if (letter_ != nullptr) drop_unsent();
-    forget_remote();
-  }
-
-  /// Waits so long for the answer; `forever` without end.
-  [[nodiscard]] calling within(std::chrono::nanoseconds timeout) && {
-    timeout_ = timeout;
-    return std::move(*this);
-  }
-
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  bool await_suspend(std::coroutine_handle<P> h) {
-    coroutine& me = process_of(h.promise());
-    me_ = &me;
-    if (to_ == me.id()) {
-      drop_unsent();
-      got_ = std::unexpected{error{errc::calling_self, to_string(to_) + " would wait for itself"}};
-      return false;
-    }
-    call_ = me.new_number();
-    letter_->body.caller = me.id();
-    letter_->body.call = call_;
-    kernel& k = me.host();
-    remote_ = to_.node() != k.node();
+/// The part of a call that does not depend on its types.
+class call_base : public waiter {
+ protected:
+  call_base(const wait_type& how, pid to, envelope* letter, request_head* asked) noexcept
+      : waiter{&how}, to_{to}, letter_{letter}, asked_{asked} {}
+  call_base(call_base&& other) noexcept
+      : waiter{other},
+        to_{other.to_},
+        letter_{std::exchange(other.letter_, nullptr)},
+        asked_{other.asked_},
+        timeout_{other.timeout_} {}
+  ~call_base() {
     if (remote_) [[unlikely]]
-      k.await_remote_reply(me.id(), call_, to_, &answer_error<reply_type>);
-    k.send(to_, signal::message, std::exchange(letter_, nullptr));
-    me.wait(h, *this, timeout_);
-    return true;
-  }
-  result<reply_type> await_resume() {
-    forget_remote();
-    return std::move(got_);
+      forget_remote();
   }
 
- private:
-  static bool take_reply(waiter& w, coroutine&, envelope& e) {
-    auto& mine = static_cast<calling&>(w);
-    if (e.what() != signal::reply || e.type != &plain<reply_body<reply_type>>) return false;
-    if (static_cast<letter<reply_body<reply_type>>&>(e).body.call != mine.call_) return false;
-    mine.got_ = take_body<reply_body<reply_type>>(e).answer;
-    return true;
-  }
-  static void give_up(waiter& w) {
-    auto& mine = static_cast<calling&>(w);
-    mine.got_ = std::unexpected{error{errc::timeout, "no answer from " + to_string(mine.to_)}};
-  }
-  void forget_remote() {
-    if (std::exchange(remote_, false)) [[unlikely]]
-      me_->host().remote_reply_over(me_->id(), call_, to_);
-  }
-  void drop_unsent() noexcept {
-    std::destroy_at(&letter_->body);
-    release(std::exchange(letter_, nullptr));
-  }
+  using fail_function = void (*)(kernel&, pid, std::uint64_t, error);
+  /// Sends the request and suspends the process. False: the process has called itself, and nothing was sent.
+  [[nodiscard]] bool send(std::coroutine_handle<> h, coroutine& me, fail_function fail);
+  /// The process no longer waits for an answer from another node.
+  void forget_remote();
+  [[nodiscard]] error timed_out_error() const;
+  [[nodiscard]] error calling_self_error() const;
 
-  static constexpr wait_type how{.take = &take_reply, .expire = &give_up};
   pid to_;
-  letter<request_body<M>>* letter_;
+  envelope* letter_;     // null: sent
+  request_head* asked_;  // in the letter
   coroutine* me_ = nullptr;
   std::uint64_t call_ = 0;
   std::chrono::nanoseconds timeout_ = default_call_timeout;
   bool remote_ = false;
-  result<reply_type> got_{std::unexpected{error{errc::no_reply}}};
+};
+
+/// A call that is answered with an `R`.
+template <class R>
+class call_for : public call_base {
+ public:
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  bool await_suspend(std::coroutine_handle<P> h) {
+    if (send(h, process_of(h.promise()), &answer_error<R>)) return true;
+    got_ = std::unexpected{calling_self_error()};
+    return false;
+  }
+  result<R> await_resume() {
+    if (remote_) [[unlikely]]
+      forget_remote();
+    return std::move(got_);
+  }
+
+ protected:
+  call_for(pid to, envelope* letter, request_head* asked) noexcept : call_base{how, to, letter, asked} {}
+  call_for(call_for&&) noexcept = default;
+  ~call_for() = default;
+
+ private:
+  static bool take_reply(waiter& w, coroutine&, envelope& e) {
+    auto& mine = static_cast<call_for&>(w);
+    if (e.what() != signal::reply || e.type != &plain<reply_body<R>>) return false;
+    if (static_cast<letter<reply_body<R>>&>(e).body.call != mine.call_) return false;
+    mine.got_ = take_body<reply_body<R>>(e).answer;
+    return true;
+  }
+  static void give_up(waiter& w) {
+    auto& mine = static_cast<call_for&>(w);
+    mine.got_ = std::unexpected{mine.timed_out_error()};
+  }
+  static constexpr wait_type how{.take = &take_reply, .expire = &give_up};
+  result<R> got_{std::unexpected{error{errc::no_reply}}};
+};
+
+/// A call that is sent when it is awaited.
+template <class M>
+class [[nodiscard]] calling : public call_for<reply_of<M>> {
+  using base = call_for<reply_of<M>>;
+
+ public:
+  using reply_type = reply_of<M>;
+  template <class... Args>
+  calling(std::in_place_t, const message_type& type, pid to, Args&&... args)
+      : calling{to, make_letter<request_body<M>>(type, std::forward<Args>(args)...)} {}
+  calling(calling&&) noexcept = default;
+  ~calling() {
+    if (this->letter_ == nullptr) return;
+    std::destroy_at(std::addressof(static_cast<letter<request_body<M>>*>(this->letter_)->body));
+    release(this->letter_);
+  }
+
+  /// Waits for the answer at most that long; `forever`: without a limit.
+  [[nodiscard]] calling within(std::chrono::nanoseconds timeout) && {
+    this->timeout_ = timeout;
+    return std::move(*this);
+  }
+
+ private:
+  calling(pid to, letter<request_body<M>>* made) noexcept : base{to, made, std::addressof(made->body)} {}
 };
 
 }  // namespace detail

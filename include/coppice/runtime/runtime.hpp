@@ -73,7 +73,7 @@ class runtime {
     requires handles_cast<T, M>
   void cast(ref<T> to, Args&&... args) {
     kernel_->send(to.id(), detail::signal::message,
-                  detail::make_mail<M>(detail::handled<T, M>, std::forward<Args>(args)...));
+                  detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
   }
   template <class M>
   timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
@@ -99,7 +99,7 @@ class runtime {
     requires handles_call<T, M>
   result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, ref<T> to, Args&&... args) {
     return run_call(
-        detail::calling<M>{std::in_place, detail::handled_request<T, M>, to.id(), std::forward<Args>(args)...}.within(
+        detail::calling<M>{std::in_place, detail::call_type<T, M>(), to.id(), std::forward<Args>(args)...}.within(
             timeout));
   }
   /// A call made by somebody else: `rt.call(count_children(tree))`.

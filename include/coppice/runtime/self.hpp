@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <coppice/runtime/detail/event_stream.hpp>
+#include <coppice/runtime/detail/handlers.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 #include <coppice/runtime/no_such_process.hpp>
 #include <coppice/runtime/signals.hpp>
@@ -13,27 +14,7 @@
 
 namespace coppice {
 
-template <class T>
-class ref;
-class any_message;
-
-class self;
-
 namespace detail {
-template <class T>
-inline constexpr bool is_task = false;
-template <class T>
-inline constexpr bool is_task<task<T>> = true;
-
-template <class T>
-struct value_of_task;
-template <class T>
-struct value_of_task<task<T>> {
-  using type = T;
-};
-template <class T>
-using task_value = typename value_of_task<T>::type;
-
 /// A function that can be the body of a process: `task<> f(self&, args...)`, called with copies of the arguments.
 template <class F, class... Args>
 concept body_function = std::is_invocable_v<F, self&, std::decay_t<Args>...> &&

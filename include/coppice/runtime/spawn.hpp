@@ -1,6 +1,6 @@
 #pragma once
 /// Starting processes: what `self::spawn...` and `runtime::spawn...` have in common.
-#include <coppice/runtime/detail/serving.hpp>
+#include <coppice/runtime/object.hpp>
 
 namespace coppice {
 namespace detail {

@@ -13,24 +13,22 @@
 #include <utility>
 
 #include <coppice/runtime/detail/slot.hpp>
+#include <coppice/runtime/fwd.hpp>
 
 namespace coppice {
 
-template <class T = void>
-class task;
-
 namespace detail {
-
-class coroutine;
 
 extern constinit thread_local std::size_t newest_frame_bytes [[gnu::tls_model("initial-exec")]];
 
 class promise_base;
 
-/// What a frame knows of the one that waits for it. Lives in that one.
+/// What a frame knows of the frame that waits for it, its parent. Lives in the parent.
 struct frame_link {
   promise_base* parent = nullptr;
-  std::coroutine_handle<>* owner = nullptr;  // the task that will destroy the frame
+  std::coroutine_handle<>* owner = nullptr;  // in the task that will destroy the frame
+  /// The owned frame runs next, and `waiting` goes on when it is done.
+  void wait_in(promise_base& waiting) noexcept;
 };
 
 class promise_base {
@@ -53,19 +51,18 @@ class promise_base {
   final_awaiter final_suspend() noexcept { return {}; }
   void unhandled_exception() {
     if (link_ == nullptr) throw;  // the outermost frame: straight to the process's loop
-    // The parent is resumed right after this, by the same turn: one place for all frames is enough.
+    // The parent is resumed right after this, in the same turn: one place for all frames is enough.
     pass_on_failure(std::current_exception());
   }
 
   [[nodiscard]] coroutine& process() const noexcept { return *process_; }
   void belong_to(coroutine& c) noexcept { process_ = &c; }
   void return_to(frame_link& parent) noexcept { link_ = &parent; }
-  /// Destroys this frame and those that wait for it, up to the outermost, which is left: not one inside the other, so
-  /// that the depth does not matter.
+  /// Destroys a frame and the frames that wait for it, except for the outermost one. It is a loop, not a recursion, so
+  /// the depth does not matter.
   static void destroy_up_to_outermost(std::coroutine_handle<> innermost) noexcept;
 
- protected:
-  /// In the parent: throws what the child has failed with, if it has.
+  /// In the parent: throws the exception of the child, if it failed.
   static void rethrow_failure() {
     if (current_turn->failure) [[unlikely]]
       std::rethrow_exception(std::exchange(current_turn->failure, nullptr));
@@ -78,8 +75,8 @@ class promise_base {
   frame_link* link_ = nullptr;  // null: the outermost
 };
 
-// Any frame by its promise and back: all promises begin with a promise_base, and a frame's promise lies 16 bytes behind
-// its beginning as long as none wants a larger alignment.
+// Converts between a frame and its promise without knowing the type: every promise begins with a promise_base, and lies
+// 16 bytes behind the beginning of its frame, unless it has a larger alignment (which `promise` refuses).
 using any_frame = std::coroutine_handle<promise_base>;
 
 template <class T>
@@ -108,9 +105,6 @@ class promise<void> final : public promise_base {
   void take() { rethrow_failure(); }
 };
 
-/// Makes `next` the frame that the process's loop resumes.
-void resume_next(coroutine& c, std::coroutine_handle<> next) noexcept;
-
 }  // namespace detail
 
 template <class T>
@@ -135,11 +129,7 @@ class [[nodiscard]] task {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class P>
     void await_suspend(std::coroutine_handle<P> parent) noexcept {
-      detail::coroutine& process = parent.promise().process();
-      promise().belong_to(process);
-      link_.parent = &parent.promise();
-      promise().return_to(link_);
-      detail::resume_next(process, *link_.owner);
+      link_.wait_in(parent.promise());
     }
     T await_resume() const { return promise().take(); }
 

@@ -89,8 +89,8 @@ struct message_type {
   void (*fail)(kernel&, envelope&, error) = nullptr;
   /// Moves the payload into an envelope of its own and leaves this one empty; null where nobody needs it.
   envelope* (*relocate)(envelope&) = nullptr;
-  /// Hands the payload to an object whose handlers wait; see serving.hpp.
-  task<void> (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
+  /// Starts the handler of an object whose handlers wait; see serving.hpp.
+  void (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
   /// The only class of object that `run` can be called with, by its mark; null: none.
   const char* for_server = nullptr;
   /// The type that the same message has when it does not carry its handler; null: this one.

@@ -1,10 +1,14 @@
 #pragma once
-/// Servers whose handlers wait: a coroutine that owns the object and hands it one message after the other.
-#include <coppice/runtime/object.hpp>
+/// Servers whose handlers wait: a coroutine owns the object and gives it one message after the other.
+///
+/// The loop is compiled once, in serving.cpp. What depends on the class of the server is a table of plain functions,
+/// `server_type`. Each of them calls one member of the object. If that member is a coroutine, it leaves the frame with
+/// `serving`, and the loop waits for it.
+#include <coppice/runtime/detail/object_body.hpp>
 #include <coppice/runtime/receive.hpp>
 
-// The frames below hold servers and messages of the user's, which may well live in an anonymous namespace: g++ takes
-// each frame for a class of this header and warns.
+// The frames below hold servers of the user's, which may well live in an anonymous namespace: g++ takes each frame for
+// a class of this header and warns.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
@@ -12,13 +16,32 @@
 
 namespace coppice::detail {
 
-/// What such a server has to remember while a handler waits.
+/// The state of such a server beside its object.
 struct serving {
   explicit serving(coroutine& process) : process_{process} { process_.serve(this); }
   ~serving();
   serving(const serving&) = delete;
   serving& operator=(const serving&) = delete;
 
+  // -- the member that runs
+  using finish_function = void (*)(serving&, std::coroutine_handle<>);
+  /// The loop waits for this task of a member; then `take_value` takes its value.
+  template <class V>
+  void wait_for(task<V> work, finish_function take_value = nullptr) {
+    wait_for_frame(work.release(), take_value);
+  }
+  /// The running handler has a request, which has to be answered.
+  void ask(const open_call& call) noexcept { asked = call; }
+  void reply(envelope* answer);
+  template <class R>
+  [[nodiscard]] reply_to<R> defer() {
+    const open_call call = take_asked();
+    return defer_reply<R>(process_.host(), process_.process(), process_.id(), call.caller, call.call);
+  }
+  /// The handler has not answered the request: the caller gets an error, now or when it is known how the server ends.
+  void drop_asked();
+
+  // -- the end of the server
   /// Whether a handler has stopped it.
   [[nodiscard]] bool stopped() {
     if (turn* t = turn_here(); t != nullptr && t->ends) take_stop(*t);
@@ -28,26 +51,49 @@ struct serving {
     if (!why) why = std::move(t.ending);
     t.ends = false;
   }
-  /// In a handler of exceptions.
-  void fail() {
-    turn* t = turn_here();
-    t->ends = false;
-    why = reason_of_failure(*t);
-  }
-  /// The process ends now: who waits for an answer gets it, or hears why there is none.
-  void last_words(kernel& k, loss how);
+  /// In a handler of exceptions: the server ends with that failure.
+  void fail();
+  /// Sends the answers that were kept for the end, and answers the open calls with the reason of the end.
+  void answer_all(kernel& k, loss how);
   void stop_serving() { process_.serve(nullptr); }
 
-  std::optional<exit_reason> why;  // it stops
-  bool continues = false;
-  std::vector<held_answer> answers;
-  std::vector<open_call> unanswered;  // of handlers that failed
+  std::optional<exit_reason> why;         // set: the server stops
+  exit_reason terminates_with;            // the argument of `terminate`
+  init_result begun = init_result::ok();  // the answer of `init`
+  bool continues = false;                 // `handle_continue` is requested
+  open_call asked;                        // the request of the running handler; without `fail`: none, or answered
+  std::vector<held_answer> answers;       // of handlers that stopped the server
+  std::vector<open_call> unanswered;      // of handlers that failed
+  std::coroutine_handle<> started;        // the frame of the member that runs, until the loop takes it
+  finish_function finish = nullptr;       // takes the value of that frame
 
  private:
+  void wait_for_frame(std::coroutine_handle<> frame, finish_function take_value);
+  [[nodiscard]] open_call take_asked();
   coroutine& process_;
 };
 
-/// An envelope whose payload somebody takes out.
+/// Waits for the member that was just called, if that is a coroutine, and takes its value.
+class [[nodiscard]] member_done {
+ public:
+  explicit member_done(serving& s) noexcept;
+  ~member_done() {
+    if (frame_) frame_.destroy();
+  }
+  member_done(const member_done&) = delete;
+  member_done& operator=(const member_done&) = delete;
+  [[nodiscard]] bool await_ready() const noexcept { return !frame_; }
+  void await_suspend(std::coroutine_handle<promise<void>> parent) noexcept { link_.wait_in(parent.promise()); }
+  void await_resume();
+
+ private:
+  serving& serving_;
+  std::coroutine_handle<> frame_;
+  frame_link link_;
+  serving::finish_function finish_;
+};
+
+/// An envelope whose payload somebody else takes out.
 class open_envelope {
  public:
   explicit open_envelope(envelope* e) noexcept : envelope_{e} {}
@@ -60,100 +106,73 @@ class open_envelope {
   envelope* envelope_;
 };
 
-/// What the handler gives: a value, nothing, or a task to wait for.
-template <class T, class M>
-decltype(auto) start_handler(T& object, self& me, M& m) {
-  if constexpr (requires { object.handle(std::move(m)); })
-    return object.handle(std::move(m));
-  else
-    return object.handle(std::move(m), me);
-}
+/// Starts the handler of a message. The message stays in its envelope until the handler is done.
+using runner = void (*)(void* object, self& me, serving& s, envelope& e);
+/// Calls another member. Null: the class does not have it.
+using member = void (*)(void* object, self& me, serving& s);
 
-template <class T, class M>
-task<void> run_cast(void* object, self& me, serving&, envelope& e) {
-  M message = take_body<M>(e);
-  T& server = *static_cast<T*>(object);
-  if constexpr (is_task<typename handler_gives<T, M>::type>) {
-    auto waits_for = start_handler(server, me, message);
-    co_await std::move(waits_for);
-  } else {
-    start_handler(server, me, message);
-  }
-}
-
-/// A request in the hands of a handler that waits.
-template <class M>
-class open_request {
- public:
-  open_request(self& callee, serving& s, envelope& e)
-      : kernel_{callee.host()}, serving_{s}, callee_{callee.id()}, body_{take_body<request_body<M>>(e)} {}
-  open_request(const open_request&) = delete;
-  open_request& operator=(const open_request&) = delete;
-  ~open_request() {
-    if (answered_) return;
-    const open_call lost{body_.caller, body_.call, &answer_error<reply_of<M>>};
-    if (std::uncaught_exceptions() > 0 && turn_here() != nullptr)
-      serving_.unanswered.push_back(lost);  // until it is known what the server ends with
-    else
-      answer_dropped(kernel_, callee_, lost);
-  }
-  [[nodiscard]] M& message() noexcept { return body_.message; }
-  [[nodiscard]] reply_to<reply_of<M>> defer(slot& p) {
-    auto state =
-        std::make_shared<pending_reply_of<reply_of<M>>>(kernel_.weak_from_this(), callee_, body_.caller, body_.call);
-    if (const kernel_section mine{p, callee_.serial()}) kernel_.defer(p, state);
-    answered_ = true;
-    return reply_to<reply_of<M>>{std::move(state)};
-  }
-  void answer(result<reply_of<M>> value) {
-    using R = reply_of<M>;
-    answered_ = true;
-    if (serving_.stopped())
-      serving_.answers.push_back(
-          {body_.caller, make_letter<reply_body<R>>(plain<reply_body<R>>, body_.call, std::move(value))});
-    else
-      detail::answer<R>(kernel_, body_.caller, body_.call, std::move(value));
-  }
-
- private:
-  kernel& kernel_;
-  serving& serving_;
-  pid callee_;
-  request_body<M> body_;
-  bool answered_ = false;
+/// A class of server, as the loop sees it.
+struct server_type {
+  const char* mark;  // tells one class from another
+  /// The handler of a message that does not carry it; null: there is none.
+  runner (*find)(const message_type& type);
+  member init = nullptr;
+  member terminate = nullptr;
+  member handle_continue = nullptr;
+  member handle_idle = nullptr;
+  std::chrono::nanoseconds (*idle_after)(const void* object) = nullptr;
 };
 
-template <class T, class M>
-task<void> run_call(void* object, self& me, serving& s, envelope& e) {
-  using R = reply_of<M>;
-  using gives = typename handler_gives<T, M>::type;
-  open_request<M> asked{me, s, e};
-  T& server = *static_cast<T*>(object);
-  if constexpr (defers_to<T, M>) {
-    auto later = asked.defer(me.process());
-    if constexpr (requires { server.handle(std::move(asked.message()), std::move(later)); })
-      server.handle(std::move(asked.message()), std::move(later));
-    else
-      server.handle(std::move(asked.message()), std::move(later), me);
-  } else if constexpr (is_task<gives>) {
-    auto waits_for = start_handler(server, me, asked.message());
-    if constexpr (std::is_same_v<gives, task<void>>) {
-      co_await std::move(waits_for);
-      asked.answer({});
-    } else {
-      auto value = co_await std::move(waits_for);
-      asked.answer(as_answer<R>(std::move(value)));
-    }
-  } else if constexpr (std::is_void_v<gives>) {
-    start_handler(server, me, asked.message());
-    asked.answer({});
-  } else {
-    asked.answer(as_answer<R>(start_handler(server, me, asked.message())));
-  }
-  co_return;
+/// Its address tells one class from another.
+template <class T>
+inline constexpr char server_mark = 0;
+
+// ---- handlers
+
+template <class T, class... Args>
+decltype(auto) start_handler(void* object, self& me, Args&&... args) {
+  return call_handle(*static_cast<T*>(object), [&]() -> self& { return me; }, std::forward<Args>(args)...);
 }
 
-using runner = task<void> (*)(void*, self&, serving&, envelope&);
+template <class T, class M>
+void run_cast(void* object, self& me, [[maybe_unused]] serving& s, envelope& e) {
+  M& message = static_cast<letter<M>&>(e).body;
+  if constexpr (is_task<typename handler_gives<T, M>::type>)
+    s.wait_for(start_handler<T>(object, me, std::move(message)));
+  else
+    start_handler<T>(object, me, std::move(message));
+}
+
+/// Answers with the value of a handler that was a coroutine.
+template <class R, class V>
+void finish_call(serving& s, std::coroutine_handle<> done) {
+  auto& from = std::coroutine_handle<promise<V>>::from_address(done.address()).promise();
+  if constexpr (std::is_void_v<V>) {
+    from.take();
+    s.reply(make_reply<R>(s.asked.call, {}));
+  } else {
+    s.reply(make_reply<R>(s.asked.call, as_answer<R>(from.take())));
+  }
+}
+
+template <class T, class M>
+void run_call(void* object, self& me, serving& s, envelope& e) {
+  using R = reply_of<M>;
+  using gives = typename handler_gives<T, M>::type;
+  auto& body = static_cast<letter<request_body<M>>&>(e).body;
+  M& message = body.message;
+  s.ask({body.caller, body.call, &answer_error<R>});
+  if constexpr (defers_to<T, M>) {
+    start_handler<T>(object, me, std::move(message), s.defer<R>());
+  } else if constexpr (is_task<gives>) {
+    s.wait_for(start_handler<T>(object, me, std::move(message)), &finish_call<R, task_value<gives>>);
+  } else if constexpr (std::is_void_v<gives>) {
+    start_handler<T>(object, me, std::move(message));
+    s.reply(make_reply<R>(body.call, {}));
+  } else {
+    s.reply(make_reply<R>(body.call, as_answer<R>(start_handler<T>(object, me, std::move(message)))));
+  }
+}
 
 template <class T, class M>
 void find_untyped(const message_type& type, runner& found) {
@@ -170,12 +189,8 @@ void find_in_protocol(const message_type& type, runner& found, protocol<Ms...>*)
                 "the protocol lists a message that the class does not handle");
   (find_untyped<T, Ms>(type, found), ...);
 }
-/// Null: the class has no handler for it.
 template <class T>
-[[nodiscard]] runner find_runner(const envelope& e) {
-  if (e.type->for_server == &server_mark<T>) return e.type->run;
-  // Sent through a `ref` of another class, which may have a message in common with this one: a base, say.
-  const message_type& type = e.type->untyped != nullptr ? *e.type->untyped : *e.type;
+[[nodiscard]] runner find_runner(const message_type& type) {
   runner found = nullptr;
   find_untyped<T, exited>(type, found);
   if (found != nullptr) return found;
@@ -186,6 +201,73 @@ template <class T>
   return found;
 }
 
+// ---- the other members
+
+void finish_init(serving& s, std::coroutine_handle<> done);
+
+template <class T>
+void run_init(void* object, self& me, serving& s) {
+  T& server = *static_cast<T*>(object);
+  using gives = decltype(call_init(server, me));
+  if constexpr (std::is_same_v<gives, task<init_result>>)
+    s.wait_for(call_init(server, me), &finish_init);
+  else if constexpr (is_task<gives>)
+    s.wait_for(call_init(server, me));
+  else if constexpr (std::is_void_v<gives>)
+    call_init(server, me);
+  else
+    s.begun = call_init(server, me);
+}
+template <class T>
+void run_terminate(void* object, self& me, serving& s) {
+  T& server = *static_cast<T*>(object);
+  if constexpr (is_task<decltype(call_terminate(server, s.terminates_with, me))>)
+    s.wait_for(call_terminate(server, s.terminates_with, me));
+  else
+    call_terminate(server, s.terminates_with, me);
+}
+template <class T>
+void run_continue(void* object, self& me, serving& s) {
+  T& server = *static_cast<T*>(object);
+  if constexpr (is_task<decltype(call_continue(server, me))>)
+    s.wait_for(call_continue(server, me));
+  else
+    call_continue(server, me);
+}
+template <class T>
+void run_idle(void* object, self& me, serving& s) {
+  if constexpr (is_task<typename handler_gives<T, idle>::type>)
+    s.wait_for(start_handler<T>(object, me, idle{}));
+  else
+    start_handler<T>(object, me, idle{});
+}
+
+template <class T>
+consteval server_type make_server_type() {
+  server_type type{.mark = &server_mark<T>, .find = &find_runner<T>};
+  if constexpr (has_init<T>) type.init = &run_init<T>;
+  if constexpr (has_terminate<T>) type.terminate = &run_terminate<T>;
+  if constexpr (has_continue<T>) type.handle_continue = &run_continue<T>;
+  if constexpr (has_idle<T>) {
+    type.handle_idle = &run_idle<T>;
+    type.idle_after = [](const void* object) -> std::chrono::nanoseconds {
+      return static_cast<const T*>(object)->idle_after();
+    };
+  }
+  return type;
+}
+/// A function, so that a library can compile it once for its own servers (`extern template`).
+template <class T>
+[[nodiscard]] const server_type& server_type_of() noexcept {
+  static constexpr server_type type = make_server_type<T>();
+  return type;
+}
+
+// ---- the process
+
+/// Everything after the object was made: `init`, the mail, `terminate`, the exit.
+[[nodiscard]] task<void> serve_object(void* object, const server_type& type, serving& s, self& me, start_ack ack);
+
 template <class T, class... Args>
 T make_server([[maybe_unused]] self& me, Args&... args) {
   if constexpr (says_it_traps<T>) me.trap_exits();
@@ -195,131 +277,13 @@ T make_server([[maybe_unused]] self& me, Args&... args) {
     return T(me, std::move(args)...);
 }
 
-/// An order to end, which is not for handlers; true: it was one.
-inline bool take_order_to_end(self& me, serving& s, any_message& m) {
-  if (auto* order = m.get_if<stop_order>())
-    s.why = std::move(order->reason);
-  else if (auto* x = m.get_if<exited>(); x != nullptr && me.host().is_order(me.process(), *x))
-    s.why = std::move(x->reason);
-  else
-    return false;
-  return true;
-}
-
-template <class T>
-task<init_result> init_server(T& object, self& me) {
-  if constexpr (has_init<T>) {
-    using gives = decltype(call_init(object, me));
-    if constexpr (std::is_same_v<gives, task<init_result>>) {
-      init_result how = co_await call_init(object, me);
-      co_return how;
-    } else if constexpr (std::is_same_v<gives, task<void>>) {
-      co_await call_init(object, me);
-    } else if constexpr (std::is_void_v<gives>) {
-      call_init(object, me);
-    } else {
-      co_return call_init(object, me);
-    }
-  }
-  co_return init_result::ok();
-}
-
-template <class T>
-task<void> terminate_server(T& object, serving& s, self& me) {
-  if constexpr (has_terminate<T>) {
-    const exit_reason why = *s.why;
-    if constexpr (is_task<decltype(call_terminate(object, why, me))>)
-      co_await call_terminate(object, why, me);
-    else
-      call_terminate(object, why, me);
-  }
-  co_return;
-}
-
-template <class T>
-task<void> continue_server(T& object, serving& s, self& me) {
-  if constexpr (has_continue<T>) {
-    s.continues = false;
-    if constexpr (is_task<decltype(call_continue(object, me))>)
-      co_await call_continue(object, me);
-    else
-      call_continue(object, me);
-  }
-  co_return;
-}
-
-template <class T>
-task<void> run_idle(T& object, self& me) {
-  idle nothing_came;
-  if constexpr (is_task<typename handler_gives<T, idle>::type>) {
-    auto waits_for = start_handler(object, me, nothing_came);
-    co_await std::move(waits_for);
-  } else {
-    start_handler(object, me, nothing_came);
-  }
-  co_return;
-}
-
-/// One message after the other, until it stops. What a handler throws comes out of this.
-template <class T>
-task<void> serve_mail(T& object, serving& s, self& me) {
-  while (!s.stopped()) {
-    if (s.continues) {
-      co_await continue_server(object, s, me);
-      continue;
-    }
-    std::optional<any_message> mail;
-    if constexpr (has_idle<T>) {
-      const std::chrono::nanoseconds limit = object.idle_after();
-      if (limit != no_timeout) {
-        auto came = co_await me.receive<any_message>(limit);
-        if (auto* m = std::get_if<any_message>(&came)) mail.emplace(std::move(*m));
-        if (!mail) {
-          co_await run_idle(object, me);
-          continue;
-        }
-      }
-    }
-    if (!mail) {
-      any_message m = co_await me.receive<any_message>();
-      mail.emplace(std::move(m));
-    }
-    if (take_order_to_end(me, s, *mail)) continue;
-    const runner run = find_runner<T>(mail->content());
-    if (run == nullptr) {
-      me.host().note_unhandled(me.id(), mail->content());
-      continue;
-    }
-    const open_envelope e{mail->release()};
-    co_await run(&object, me, s, e.get());
-  }
-}
-
 /// The body of the process.
 template <class T, class... Args>
 task<void> serve(self& me, start_ack ack, Args... args) {
   serving s{static_cast<coroutine&>(me)};
   T object = make_server<T>(me, args...);
-  init_result how = co_await init_server(object, me);
-  const bool begun = how.what() == init_result::kind::ok;
-  if (!begun) s.why = how.reason();
-  ack.give(me.host(), std::move(how));
-  if (begun) {
-    try {
-      co_await serve_mail(object, s, me);
-    } catch (...) {
-      s.fail();
-    }
-    try {
-      co_await terminate_server(object, s, me);
-    } catch (...) {
-      s.fail();
-    }
-  }
-  const exit_reason why = *s.why;
-  s.last_words(me.host(), {loss::kind::ended, &why});
-  s.stop_serving();
-  co_await me.exit(why);
+  auto served = serve_object(&object, server_type_of<T>(), s, me, ack);
+  co_await std::move(served);
 }
 
 }  // namespace coppice::detail

@@ -1,0 +1,180 @@
+#pragma once
+/// The members of a user's class that the library calls, each with or without `me` as its last argument. Objects,
+/// servers that wait, actors and event handlers all find and call their handlers through this header.
+#include <chrono>
+#include <concepts>
+#include <utility>
+
+#include <coppice/base/error.hpp>
+#include <coppice/runtime/exit_reason.hpp>
+#include <coppice/runtime/fwd.hpp>
+
+namespace coppice {
+
+/// The type of the reply to a message that can be called: `struct bump { using reply = int; int by; };`.
+template <class M>
+using reply_of = typename M::reply;
+template <class M>
+concept callable_message = requires { typename M::reply; };
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+template <class T>
+struct value_of_task;
+template <class T>
+struct value_of_task<task<T>> {
+  using type = T;
+};
+template <class T>
+using task_value = typename value_of_task<T>::type;
+
+// ---- handle
+
+template <class T, class... Args>
+concept handles = requires(T& t) { t.handle(std::declval<Args>()...); };
+template <class T, class Me, class... Args>
+concept handles_with_or_without = handles<T, Args...> || handles<T, Args..., Me&>;
+
+/// Which handler is called if the class has both.
+enum class preferred : bool { without_me, with_me };
+
+/// Calls `object.handle(args...)` or `object.handle(args..., me())`, whichever the class has.
+template <preferred Form = preferred::without_me, class T, class MakeMe, class... Args>
+decltype(auto) call_handle(T& object, MakeMe&& me, Args&&... args) {
+  if constexpr (handles<T, Args...> && (Form == preferred::without_me || !handles<T, Args..., decltype(me())>)) {
+    return object.handle(std::forward<Args>(args)...);
+  } else {
+    auto&& mine = me();
+    return object.handle(std::forward<Args>(args)..., mine);
+  }
+}
+
+/// What the handler of `M` returns; void if there is none.
+template <class T, class M>
+struct handler_gives {
+  using type = void;
+};
+template <class T, class M>
+  requires handles<T, M>
+struct handler_gives<T, M> {
+  using type = decltype(std::declval<T&>().handle(std::declval<M>()));
+};
+template <class T, class M>
+  requires(!handles<T, M> && handles<T, M, self&>)
+struct handler_gives<T, M> {
+  using type = decltype(std::declval<T&>().handle(std::declval<M>(), std::declval<self&>()));
+};
+
+template <class T, class M>
+concept casts_to = handles_with_or_without<T, self, M>;
+template <class T, class M>
+concept calls_to = callable_message<M> && casts_to<T, M> &&
+                   (std::convertible_to<typename handler_gives<T, M>::type, reply_of<M>> ||
+                    std::is_same_v<typename handler_gives<T, M>::type, result<reply_of<M>>> ||
+                    is_task<typename handler_gives<T, M>::type>);
+template <class T, class M>
+concept defers_to = callable_message<M> && handles_with_or_without<T, self, M, reply_to<reply_of<M>>>;
+
+/// The value of a handler as the answer to a call. A handler may return the reply, or a `result` of it: an error is
+/// then the error of the caller.
+template <class R, class V>
+result<R> as_answer(V&& value) {
+  if constexpr (std::is_same_v<std::decay_t<V>, result<R>>)
+    return std::forward<V>(value);
+  else if constexpr (std::is_void_v<R>)
+    return {};
+  else
+    return result<R>{std::in_place, std::forward<V>(value)};
+}
+
+// ---- init, terminate, handle_continue, idle_after, traps_exits
+
+template <class T>
+concept has_init = requires(T& t, self& me) { t.init(me); } || requires(T& t) { t.init(); };
+template <class T>
+concept has_terminate = requires(T& t, const exit_reason& why, self& me) { t.terminate(why, me); } ||
+                        requires(T& t, const exit_reason& why) { t.terminate(why); };
+template <class T>
+concept has_continue = requires(T& t, self& me) { t.handle_continue(me); } || requires(T& t) { t.handle_continue(); };
+template <class T>
+concept has_idle = requires(const T& t) {
+  { t.idle_after() } -> std::convertible_to<std::chrono::nanoseconds>;
+};
+template <class T>
+concept says_it_traps = requires { requires T::traps_exits; };
+
+template <class T>
+decltype(auto) call_init(T& t, self& me) {
+  if constexpr (requires { t.init(me); })
+    return t.init(me);
+  else
+    return t.init();
+}
+template <class T>
+decltype(auto) call_terminate(T& t, const exit_reason& why, self& me) {
+  if constexpr (requires { t.terminate(why, me); })
+    return t.terminate(why, me);
+  else
+    return t.terminate(why);
+}
+template <class T>
+decltype(auto) call_continue(T& t, self& me) {
+  if constexpr (requires { t.handle_continue(me); })
+    return t.handle_continue(me);
+  else
+    return t.handle_continue();
+}
+
+// ---- which kind of process a class becomes
+
+template <class T>
+struct waiting_protocol : std::false_type {};
+template <class T>
+  requires requires { typename T::protocol; }
+struct waiting_protocol<T> {
+  template <class... Ms>
+  static constexpr bool any(protocol<Ms...>*) {
+    return (is_task<typename handler_gives<T, Ms>::type> || ...);
+  }
+  static constexpr bool value = any(static_cast<typename T::protocol*>(nullptr));
+};
+template <class T>
+consteval bool hooks_wait() {
+  bool any = false;
+  if constexpr (has_init<T>) any = any || is_task<decltype(call_init(std::declval<T&>(), std::declval<self&>()))>;
+  if constexpr (has_terminate<T>)
+    any = any || is_task<decltype(call_terminate(std::declval<T&>(), std::declval<const exit_reason&>(),
+                                                 std::declval<self&>()))>;
+  if constexpr (has_continue<T>)
+    any = any || is_task<decltype(call_continue(std::declval<T&>(), std::declval<self&>()))>;
+  return any;
+}
+/// True: a member of the class is a coroutine. Its process is then a coroutine too (serving.hpp); otherwise it is a
+/// plain object (object_body.hpp).
+template <class T>
+inline constexpr bool waits = waiting_protocol<T>::value || hooks_wait<T>();
+
+/// Set for a server class that is compiled once, in a library: messages to it carry no handler, and the server finds
+/// the handler by its protocol.
+template <class T>
+inline constexpr bool is_compiled_once = false;
+
+/// Instantiated for each class that becomes a server. Other libraries specialise it to refuse classes of theirs.
+template <class T>
+struct server_check {};
+
+}  // namespace detail
+
+/// A message that `T` handles without an answer (its answer, if it has one, is dropped).
+template <class T, class M>
+concept handles_cast = detail::casts_to<T, M>;
+/// A message that `T` answers.
+template <class T, class M>
+concept handles_call = detail::calls_to<T, M> || detail::defers_to<T, M>;
+
+}  // namespace coppice

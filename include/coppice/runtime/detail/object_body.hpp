@@ -1,0 +1,284 @@
+#pragma once
+/// How a plain object of class `T` receives its messages; see object.hpp for what the class may have.
+#include <coppice/runtime/call.hpp>
+#include <coppice/runtime/detail/handlers.hpp>
+#include <coppice/runtime/detail/start_ack.hpp>
+
+namespace coppice {
+
+template <class... Ms>
+struct protocol {};
+
+/// To a server whose `idle_after` has passed without a message.
+struct idle {};
+
+namespace detail {
+
+/// The message of `stop`: the server stops with this reason. Handlers never see it.
+struct stop_order {
+  exit_reason reason;
+};
+
+/// A `self` on the stack of a handler.
+class handler_self final : public self {
+ public:
+  explicit handler_self(turn& t) noexcept : self{*t.k} { become(*t.p); }
+  /// For a `self` made in the middle of a turn: the process may have been abandoned and its slot reused since the turn
+  /// began, so the serial is that of `who`.
+  handler_self(turn& t, pid who) noexcept : self{*t.k} {
+    slot_ = t.p;
+    serial_ = who.serial();
+  }
+};
+
+// ---- idleness
+
+/// When an object last handled a message, for classes with `idle_after`.
+struct idle_watch {
+  time_point last{};
+  time_point due{};  // of the pending check
+  std::uint32_t handled = 0;
+  std::uint32_t checks = 0;  // the number of the newest check; older ones are ignored
+  bool armed = false;
+};
+struct idle_check {
+  std::uint32_t handled;
+  std::uint32_t number;
+};
+struct no_watch {};
+
+/// Notes that a message was handled, and arms a check if none is due early enough.
+void note_handled(turn& t, idle_watch& w, std::chrono::nanoseconds limit);
+/// Handles a check. True: the object has been idle for `limit`.
+[[nodiscard]] bool is_idle_at_check(turn& t, idle_watch& w, idle_check check, std::chrono::nanoseconds limit);
+
+// ---- the body
+
+template <class T>
+struct object_body : body {
+  static_assert(sizeof(server_check<T>) > 0);
+  T object;
+  [[no_unique_address]] std::conditional_t<has_idle<T>, idle_watch, no_watch> watch{};
+  template <class... Args>
+  explicit object_body(Args&&... args);
+};
+
+template <class T>
+verdict offer_to_object(body& b, turn& t, envelope& e);
+template <class T>
+exit_reason terminate_object(body& b, turn& t, exit_reason why);
+
+template <class T>
+inline constexpr body_type object_type{.offer = &offer_to_object<T>,
+                                       .destroy =
+                                           [](body& b, kernel&) noexcept {
+                                             auto& mine = static_cast<object_body<T>&>(b);
+                                             std::destroy_at(&mine);
+                                             release(&mine, sizeof(mine));
+                                           },
+                                       .held = [](const body&) noexcept { return 0U; },
+                                       .terminate = has_terminate<T> ? &terminate_object<T> : nullptr};
+
+template <class T>
+template <class... Args>
+object_body<T>::object_body(Args&&... args) : body{&object_type<T>}, object(std::forward<Args>(args)...) {}
+
+// ---- handlers
+
+template <class T, class... Args>
+decltype(auto) call_object(T& object, turn& t, Args&&... args) {
+  using gives = decltype(call_handle(object, [&] { return handler_self{t}; }, std::forward<Args>(args)...));
+  static_assert(!is_task<gives>,
+                "a class with a handler that is a coroutine must list its messages: using protocol = "
+                "coppice::protocol<...>, with this one in it");
+  return call_handle(object, [&] { return handler_self{t}; }, std::forward<Args>(args)...);
+}
+
+/// After each handler: runs `handle_continue` if it was requested, and restarts the idle time.
+template <class T>
+void after_handler([[maybe_unused]] body& b, [[maybe_unused]] turn& t) {
+  [[maybe_unused]] auto& mine = static_cast<object_body<T>&>(b);
+  if constexpr (has_continue<T>) {
+    while (t.continues && !t.ends) {
+      t.continues = false;
+      handler_self me{t};
+      call_continue(mine.object, me);
+    }
+  }
+  if constexpr (has_idle<T>) {
+    if (!t.ends) note_handled(t, mine.watch, mine.object.idle_after());
+  }
+}
+
+template <class T, class M>
+void deliver_cast(body& b, turn& t, envelope& e) {
+  struct cleaning {
+    M& message;
+    ~cleaning() { std::destroy_at(&message); }
+  } content{static_cast<letter<M>&>(e).body};
+  call_object(static_cast<object_body<T>&>(b).object, t, std::move(content.message));
+  after_handler<T>(b, t);
+}
+
+/// The request in the hands of a handler. If the handler throws, its caller gets an error.
+class unanswered_request {
+ public:
+  unanswered_request(turn& t, const open_call& call) noexcept : turn_{t}, call_{call} {}
+  ~unanswered_request() {
+    if (call_.fail != nullptr) drop();
+  }
+  unanswered_request(const unanswered_request&) = delete;
+  unanswered_request& operator=(const unanswered_request&) = delete;
+  /// Sends the answer, or, if the server has stopped and has a `terminate`, keeps it until that has run.
+  void answer(envelope* reply, bool has_terminate) {
+    call_.fail = nullptr;
+    if (has_terminate && turn_.ends)
+      turn_.held.push_back({call_.caller, reply});
+    else
+      turn_.k->send(call_.caller, signal::reply, reply);
+  }
+  /// The answer will be given by a `reply_to`.
+  void hand_over() noexcept { call_.fail = nullptr; }
+
+ private:
+  void drop() noexcept;
+  turn& turn_;
+  open_call call_;  // without a `fail`: answered
+};
+
+template <class T, class M>
+void deliver_call(body& b, turn& t, envelope& e) {
+  using R = reply_of<M>;
+  T& object = static_cast<object_body<T>&>(b).object;
+  struct cleaning {
+    request_body<M>& body;
+    ~cleaning() { std::destroy_at(&body); }
+  } content{static_cast<letter<request_body<M>>&>(e).body};
+  const pid caller = content.body.caller;
+  const std::uint64_t call = content.body.call;
+  M& message = content.body.message;
+  unanswered_request asked{t, {caller, call, &answer_error<R>}};
+  if constexpr (defers_to<T, M>) {
+    reply_to<R> later = defer_reply<R>(*t.k, *t.p, t.k->pid_of(*t.p), caller, call);
+    asked.hand_over();
+    call_object(object, t, std::move(message), std::move(later));
+  } else if constexpr (std::is_void_v<typename handler_gives<T, M>::type>) {
+    call_object(object, t, std::move(message));
+    asked.answer(make_reply<R>(call, {}), has_terminate<T>);
+  } else {
+    asked.answer(make_reply<R>(call, as_answer<R>(call_object(object, t, std::move(message)))), has_terminate<T>);
+  }
+  after_handler<T>(b, t);
+}
+
+// ---- messages that were not sent through a `ref<T>`
+
+template <class T, class M>
+bool try_untyped(body& b, turn& t, envelope& e) {
+  if constexpr (calls_to<T, M> || defers_to<T, M>) {
+    if (is_a(e, plain_request<M>)) return deliver_call<T, M>(b, t, e), true;
+  }
+  if constexpr (casts_to<T, M>) {
+    if (is_a(e, plain<M>)) return deliver_cast<T, M>(b, t, e), true;
+  }
+  return false;
+}
+template <class T, class... Ms>
+bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
+  static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
+                "the protocol lists a message that the class does not handle");
+  return (try_untyped<T, Ms>(b, t, e) || ...);
+}
+/// Handles a `stop`, or an exit signal of the parent. False: the message is neither.
+[[nodiscard]] bool take_order_to_end(turn& t, envelope& e);
+
+template <class T>
+bool take_idle_check(body& b, turn& t, envelope& e) {
+  if constexpr (has_idle<T>) {
+    if (e.type != &plain<idle_check>) return false;
+    auto& mine = static_cast<object_body<T>&>(b);
+    if (is_idle_at_check(t, mine.watch, take_body<idle_check>(e), mine.object.idle_after())) {
+      call_object(mine.object, t, idle{});
+      after_handler<T>(b, t);
+    }
+    return true;
+  }
+  return false;
+}
+
+template <class T>
+bool offer_untyped(body& b, turn& t, envelope& e) {
+  if (take_order_to_end(t, e) || take_idle_check<T>(b, t, e)) return true;
+  if (try_untyped<T, exited>(b, t, e) || try_untyped<T, down>(b, t, e) || try_untyped<T, timeout>(b, t, e)) return true;
+  if constexpr (requires { typename T::protocol; })
+    return try_protocol<T>(b, t, e, static_cast<typename T::protocol*>(nullptr));
+  return false;
+}
+
+// ---- beginning and end
+
+template <class T>
+exit_reason terminate_object(body& b, turn& t, exit_reason why) {
+  if constexpr (has_terminate<T>) {
+    try {
+      handler_self me{t};
+      call_terminate(static_cast<object_body<T>&>(b).object, why, me);
+    } catch (...) {
+      return reason_of_failure(t);
+    }
+  }
+  return why;
+}
+
+template <class T>
+init_result init_object(T& object, turn& t) {
+  if constexpr (has_init<T>) {
+    handler_self me{t};
+    if constexpr (std::is_void_v<decltype(call_init(object, me))>)
+      call_init(object, me);
+    else
+      return call_init(object, me);
+  }
+  return init_result::ok();
+}
+
+/// Tells the starter how the start went. False: the process ends, with the reason that `init` gave.
+[[nodiscard]] bool acknowledge_start(turn& t, const start_letter& first, init_result how);
+
+/// After the object was made. A failure before the starter has been told is a failed start.
+template <class T>
+void begin_object(body& b, turn& t, start_letter& first) {
+  if (!acknowledge_start(t, first, init_object(static_cast<object_body<T>&>(b).object, t))) return;
+  if constexpr (has_continue<T> || has_idle<T> || has_terminate<T>) {
+    try {
+      after_handler<T>(b, t);
+      if (!t.ends) return;
+    } catch (...) {
+      t.ending = reason_of_failure(t);
+      t.ends = true;
+    }
+    t.ending = terminate_object<T>(b, t, std::move(t.ending));
+  }
+}
+
+/// Drops a message that no handler wants.
+void drop_unhandled(turn& t, envelope& e);
+
+/// Every signal but the messages sent through a `ref<T>`, which go straight to their handler.
+template <class T>
+verdict offer_to_object(body& b, turn& t, envelope& e) {
+  if (e.what() == signal::message) {
+    if (!offer_untyped<T>(b, t, e)) {
+      drop_unhandled(t, e);
+      after_handler<T>(b, t);  // it restarts the idle time all the same
+    }
+  } else if (e.what() == signal::start) {
+    begin_object<T>(b, t, static_cast<start_letter&>(e));
+  } else {
+    e.type->drop(*t.k, e, {});
+  }
+  return t.ends ? verdict::ended : verdict::alive;
+}
+
+}  // namespace detail
+}  // namespace coppice

@@ -1,0 +1,46 @@
+#pragma once
+/// Forward declarations of what `coppice/runtime` defines.
+
+namespace coppice {
+
+class any_message;
+class exit_reason;
+class exit_with;
+class init_result;
+class pid;
+class runtime;
+class self;
+class transport;
+struct down;
+struct exited;
+struct idle;
+struct runtime_options;
+struct spawn_options;
+struct timed_out;
+struct timeout;
+
+template <class... Ms>
+struct protocol;
+template <class T>
+class ref;
+template <class R>
+class reply_to;
+template <class M>
+class request;
+template <class T = void>
+class task;
+
+namespace detail {
+class coroutine;
+class kernel;
+struct body;
+struct envelope;
+struct message_type;
+struct serving;
+struct slot;
+struct turn;
+template <class M>
+class calling;
+}  // namespace detail
+
+}  // namespace coppice

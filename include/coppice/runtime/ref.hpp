@@ -1,0 +1,37 @@
+#pragma once
+/// `ref<T>`: the address of a process whose messages are handled by an object of class `T`.
+///
+/// This header is enough to keep a `ref` and to pass it on. Sending through it also needs object.hpp, which runtime.hpp
+/// includes.
+#include <coppice/runtime/detail/handlers.hpp>
+#include <coppice/runtime/pid.hpp>
+
+namespace coppice {
+
+/// The address of an object process, with its type. A value, as a pid is.
+template <class T>
+class ref {
+ public:
+  constexpr ref() noexcept = default;
+  /// The type is not checked. If the process has an object of another class, a message sent through this `ref` becomes
+  /// a dead letter, unless the handlers of that class wait and its protocol has the message too. If the process is a
+  /// coroutine of the user's, the message stays in its mailbox, and a call ends with its timeout.
+  constexpr explicit ref(pid who) noexcept : pid_{who} {}
+  [[nodiscard]] constexpr pid id() const noexcept { return pid_; }
+  constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
+  friend constexpr auto operator<=>(const ref&, const ref&) noexcept = default;
+
+  /// Sends an `M` made from the arguments. From inside a process. Never fails and never waits.
+  template <class M, class... Args>
+    requires handles_cast<T, M>
+  void cast(Args&&... args) const;
+  /// Asks a question, from inside a process: `const auto n = co_await counters.call<counter::bump>(3);`
+  template <class M, class... Args>
+    requires handles_call<T, M>
+  [[nodiscard]] detail::calling<M> call(Args&&... args) const;
+
+ private:
+  pid pid_;
+};
+
+}  // namespace coppice

@@ -1,0 +1,34 @@
+// The parts of a call that do not depend on its types.
+#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/call.hpp>
+
+namespace coppice::detail {
+
+bool call_base::send(std::coroutine_handle<> h, coroutine& me, fail_function fail) {
+  ensure(letter_ != nullptr, "a call that was awaited twice");
+  if (to_ == me.id()) return false;
+  me_ = &me;
+  call_ = me.new_number();
+  asked_->caller = me.id();
+  asked_->call = call_;
+  kernel& k = me.host();
+  if (to_.node() != k.node()) [[unlikely]] {
+    k.await_remote_reply(me.id(), call_, to_, fail);
+    remote_ = true;
+  }
+  k.send(to_, signal::message, std::exchange(letter_, nullptr));
+  me.wait(h, *this, timeout_);
+  return true;
+}
+
+void call_base::forget_remote() {
+  remote_ = false;
+  me_->host().remote_reply_over(me_->id(), call_, to_);
+}
+
+error call_base::timed_out_error() const { return error{errc::timeout, "no answer from " + to_string(to_)}; }
+error call_base::calling_self_error() const {
+  return error{errc::calling_self, to_string(to_) + " would wait for itself"};
+}
+
+}  // namespace coppice::detail
