@@ -79,6 +79,16 @@ class dynamic_supervisor {
   std::unique_ptr<detail::dynamic_children> children_;
 };
 
+namespace detail {
+// Compiled once, in compiled_once.cpp.
+template <>
+inline constexpr bool is_compiled_once<dynamic_supervisor> = true;
+extern template const server_type& server_type_of<dynamic_supervisor>() noexcept;
+extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&);
+extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, dynamic_supervisor_spec&&);
+extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
+}  // namespace detail
+
 /// From a plain thread: one without a parent.
 [[nodiscard]] result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, dynamic_supervisor_spec spec = {});
 

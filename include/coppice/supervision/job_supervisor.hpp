@@ -23,10 +23,18 @@ class job_supervisor : public dynamic_supervisor {
   using dynamic_supervisor::dynamic_supervisor;
 };
 
+namespace detail {
+// Compiled once, in compiled_once.cpp.
+template <>
+inline constexpr bool is_compiled_once<job_supervisor> = true;
+extern template const server_type& server_type_of<job_supervisor>() noexcept;
+extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&);
+extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, dynamic_supervisor_spec&&);
+extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
+}  // namespace detail
+
 /// From a plain thread: one without a parent.
-[[nodiscard]] inline result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec = {}) {
-  return start<job_supervisor>(rt, spec);
-}
+[[nodiscard]] result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec = {});
 
 namespace detail {
 

@@ -108,6 +108,18 @@ class supervisor {
   std::unique_ptr<detail::supervised_children> children_;
 };
 
+namespace detail {
+// Compiled once, in compiled_once.cpp: otherwise each source file that starts or asks a supervisor would compile all
+// its handlers.
+template <>
+inline constexpr bool is_compiled_once<supervisor> = true;
+extern template const server_type& server_type_of<supervisor>() noexcept;
+extern template result<pid> spawn_object<supervisor>(kernel&, birth&&, supervisor_spec&&);
+extern template result<pid> spawn_object<supervisor>(kernel&, birth&&, const supervisor_spec&);
+extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, spawn_options, std::chrono::nanoseconds,
+                                                                       supervisor_spec);
+}  // namespace detail
+
 /// From a plain thread: a supervisor without a parent. Its children are up when this returns. Errors: those of `check`,
 /// `start_failed` when a child could not be started; then those before it were stopped again.
 [[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, supervisor_spec spec);

@@ -1,0 +1,30 @@
+// The servers of this library, instantiated once for all who use them.
+#include <coppice/supervision/job_supervisor.hpp>
+
+namespace coppice {
+
+namespace detail {
+
+template const server_type& server_type_of<supervisor>() noexcept;
+template result<pid> spawn_object<supervisor>(kernel&, birth&&, supervisor_spec&&);
+template result<pid> spawn_object<supervisor>(kernel&, birth&&, const supervisor_spec&);
+template task<result<ref<supervisor>>> start_server<supervisor>(self&, spawn_options, std::chrono::nanoseconds,
+                                                                supervisor_spec);
+
+template const server_type& server_type_of<dynamic_supervisor>() noexcept;
+template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&);
+template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, dynamic_supervisor_spec&&);
+template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
+
+template const server_type& server_type_of<job_supervisor>() noexcept;
+template result<pid> spawn_object<job_supervisor>(kernel&, birth&&);
+template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, dynamic_supervisor_spec&&);
+template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
+
+}  // namespace detail
+
+result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec) {
+  return start<job_supervisor>(rt, spec);
+}
+
+}  // namespace coppice
