@@ -39,10 +39,7 @@ struct actor_body : actor_core {
 template <class A, class M>
 void call_handler(A& object, context& me, M& message) {
   const auto run = [&]() -> decltype(auto) {
-    if constexpr (handles_with_context<A, M>)
-      return object.handle(std::move(message), me);
-    else
-      return object.handle(std::move(message));
+    return call_handle<preferred::with_me>(object, [&]() -> context& { return me; }, std::move(message));
   };
   using gives = decltype(run());
   static_assert(!is_task<gives>,
