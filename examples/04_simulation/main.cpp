@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <coppice/coppice.hpp>
+#include <coppice/sim/explore.hpp>
 
 using namespace std::chrono_literals;
 using coppice::pid;

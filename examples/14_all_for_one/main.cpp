@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include <coppice/coppice.hpp>
+#include <coppice/sim/explore.hpp>
 
 using coppice::context;
 

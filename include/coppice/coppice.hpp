@@ -1,5 +1,5 @@
 #pragma once
-/// All of Coppice's core in one include.
+/// All of Coppice's core in one include, except for the simulation: that is <coppice/sim/explore.hpp>.
 #include <coppice/actor/router.hpp>
 #include <coppice/application/application.hpp>
 #include <coppice/base/error.hpp>
@@ -10,7 +10,6 @@
 #include <coppice/behaviour/registry.hpp>
 #include <coppice/behaviour/server.hpp>
 #include <coppice/runtime/runtime.hpp>
-#include <coppice/sim/explore.hpp>
 #include <coppice/supervision/dynamic_supervisor.hpp>
 #include <coppice/supervision/job_supervisor.hpp>
 #include <coppice/supervision/partition_supervisor.hpp>

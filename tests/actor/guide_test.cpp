@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <coppice/coppice.hpp>
+#include <coppice/sim/explore.hpp>
 
 using namespace std::chrono_literals;
 

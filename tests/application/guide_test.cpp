@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include <coppice/coppice.hpp>
+#include <coppice/sim/explore.hpp>
 
 using namespace std::chrono_literals;
 
