@@ -1,0 +1,14 @@
+#pragma once
+/// Forward declarations of what `coppice/env` defines.
+
+namespace coppice {
+
+class blocking_pool;
+class clock;
+class environment;
+class fault_plan;
+class os_signals;
+class random_source;
+class threads;
+
+}  // namespace coppice
