@@ -245,7 +245,7 @@ UNFINISHED = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "X
 # What the build takes in; {library} stands for those CMakeLists.txt declares.
 USED = ["src/{library}/*.cpp", "include/coppice/{library}/*.hpp", "include/coppice/*.hpp", "tests/{library}/*_test.cpp",
         "tests/{library}/sim/*_test.cpp", "tests/{library}/stress/*_test.cpp", "examples/[0-9][0-9]_*/*.cpp",
-        "programs/*/*.cpp", "bench/*.cpp", "bench/peers/*", "tests/compiler/*.cpp", "tests/refused/*.cpp", "tests/package/*.cpp"]
+        "programs/*/*.cpp", "bench/*.cpp", "bench/peers/*", "tests/compiler/*.cpp", "tests/headers/*.cpp", "tests/refused/*.cpp", "tests/package/*.cpp"]
 
 
 def pragma_once(tree):
