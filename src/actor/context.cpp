@@ -1,10 +1,17 @@
 #include <coppice/actor/actor.hpp>
 
+#include "internal/child_processes.hpp"
+#include "internal/ends_of_others.hpp"
+#include "internal/fault_handling.hpp"
+#include "internal/future_handling.hpp"
+#include "internal/mail_handling.hpp"
+
 namespace coppice {
 
 std::vector<pid> context::children() const {
   std::vector<pid> all;
-  for (const detail::child_record* c : core_.children_in_order()) all.push_back(c->who);
+  if (core_.rare)
+    for (const detail::child_record* c : core_.rare->children.in_order()) all.push_back(c->who);
   return all;
 }
 
@@ -14,8 +21,9 @@ std::string context::path() const {
 }
 
 pid context::child(std::string_view name) const {
-  for (const detail::child_record* c : core_.children_in_order())
-    if (c->name == name) return c->who;
+  if (core_.rare)
+    for (const detail::child_record* c : core_.rare->children.in_order())
+      if (c->name == name) return c->who;
   return {};
 }
 
@@ -34,11 +42,27 @@ std::string context::child_name(std::string_view name) const {
   return std::string{name};
 }
 
-result<pid> context::spawn(const child_spec& spec) { return core_.start_process(turn_, spec); }
+result<pid> context::spawn(const child_spec& spec) { return detail::child_processes{core_, turn_}.start(spec); }
+
+void context::ensure_may_spawn() const { detail::ensure_may_spawn(core_); }
+
+void context::add_child(pid who, std::string name, coppice::shutdown how) {
+  detail::add_child(core_, turn_, {.who = who, .name = std::move(name), .shutdown = how});
+}
+
+void context::stop_process(pid who) {
+  const detail::child_record* c = core_.find_child(who);
+  if (c != nullptr && c->spec)  // after this handler: it may be using what the stop removes
+    return detail::send_signal(
+        *turn_.k, id(), {detail::signals::stop_child_process{.place = c->place, .reason = exit_reason::normal()}});
+  detail::send_signal(*turn_.k, who, {detail::signals::stop{exit_reason::normal()}});
+}
+
+void context::fail(exit_reason why) { detail::fault_handling{core_, turn_}.fail(std::move(why), nullptr); }
 
 void context::through_middleware(pid to, const detail::message_type& type, const void* content,
                                  const std::function<void()>& inner) {
-  const auto& chain = core_.settings().on_send;
+  const auto& chain = core_.settings->on_send;
   const message_view view{type, content};
   const std::function<void(std::size_t)> from = [&](std::size_t i) {
     if (i == chain.size()) return inner();
@@ -47,21 +71,14 @@ void context::through_middleware(pid to, const detail::message_type& type, const
   from(0);
 }
 
-void context::watch(pid who) {
-  detail::handler_self mine = me();
-  core_.watch(mine, who);
-}
+void context::watch(pid who) { detail::ends_of_others{core_, turn_}.watch(who); }
 
-void context::unwatch(pid who) {
-  detail::handler_self mine = me();
-  core_.unwatch(mine, who);
-}
+void context::unwatch(pid who) { detail::ends_of_others{core_, turn_}.unwatch(who); }
 
 std::shared_ptr<detail::future_state<terminated>> context::expect_end(pid who, std::chrono::nanoseconds timeout) {
   if (timeout.count() < 0) throw std::invalid_argument{"stop_future, poison_future: the timeout is negative"};
   auto state = std::make_shared<detail::future_state<terminated>>();
-  detail::handler_self mine = me();
-  core_.expect_end(mine, turn_, who, state, timeout);
+  detail::future_handling{core_, turn_}.expect_end(who, state, timeout);
   return state;
 }
 
@@ -91,43 +108,52 @@ bool context::forward_copy(pid to, const any_message& message) {
   return true;
 }
 
-std::size_t context::stashed() const noexcept {
-  const detail::actor_parts* parts = core_.parts_if_any();
-  return parts != nullptr ? parts->stash.size() : 0;
+std::size_t context::stashed() const noexcept { return core_.rare ? core_.rare->stash.size() : 0; }
+
+void context::put_into_stash(detail::envelope* e) {
+  e->tag = detail::envelope::tag_of(id().serial(), detail::signal::message);
+  core_.parts().stash.push_back(e);
 }
 
-std::uint64_t context::dropped() const {
-  const detail::actor_parts* parts = core_.parts_if_any();
-  return parts != nullptr && parts->gate ? parts->gate->dropped() : 0;
-}
+void context::unstash(std::size_t how_many) { detail::mail_handling{core_, turn_}.unstash(how_many); }
+
+std::uint64_t context::dropped() const { return core_.rare && core_.rare->gate ? core_.rare->gate->dropped() : 0; }
 
 void context::become(behaviour next) {
-  auto& all = core_.parts().behaviours;
-  all.erase(all.begin() + static_cast<std::ptrdiff_t>(core_.parts().first_behaviours), all.end());
-  become_stacked(std::move(next));
+  core_.change_behaviours([&](detail::behaviour_stack& b) {
+    b.all.erase(b.all.begin() + static_cast<std::ptrdiff_t>(b.permanent), b.all.end());
+    b.all.push_back(std::move(next));
+  });
 }
 
 void context::become_stacked(behaviour next) {
-  core_.parts().behaviours.push_back(std::move(next));
-  core_.settle();
+  core_.change_behaviours([&](detail::behaviour_stack& b) { b.all.push_back(std::move(next)); });
 }
 
 void context::become_first(behaviour first) {
-  become(std::move(first));
-  core_.parts().first_behaviours = 1;
+  core_.change_behaviours([&](detail::behaviour_stack& b) { b = {.all = {std::move(first)}, .permanent = 1}; });
 }
 
 void context::unbecome() {
-  auto& all = core_.parts().behaviours;
-  if (all.size() > core_.parts().first_behaviours) all.pop_back();
-  core_.settle();
+  core_.change_behaviours([](detail::behaviour_stack& b) {
+    if (b.all.size() > b.permanent) b.all.pop_back();
+  });
 }
 
-void context::add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry,
+void context::add_timer(std::uint64_t number, std::chrono::nanoseconds delay, detail::timer_entry entry,
                         detail::envelope* first) {
-  entry.due = turn_.k->time_after(delay);
-  entry.armed = turn_.k->arm(entry.due, this->id(), detail::signal::message, first);
-  core_.parts().timers.emplace(id, std::move(entry));
+  core_.parts().timers.add(*turn_.k, id(), number, delay, std::move(entry), first);
+}
+
+bool context::cancel(actor_timer timer) { return core_.rare && core_.rare->timers.cancel(*turn_.k, timer.value()); }
+
+void context::set_receive_timeout(std::chrono::nanoseconds after) {
+  if (after.count() <= 0) throw std::invalid_argument{"set_receive_timeout: the time must be positive"};
+  core_.set_receive_timeout(*turn_.k, after);
+}
+
+void context::expect_answer(const std::shared_ptr<detail::future_base>& f, std::chrono::nanoseconds timeout) {
+  detail::future_handling{core_, turn_}.expect_answer(f, timeout);
 }
 
 void context::log(log_level level, std::string_view text, std::initializer_list<log_field> fields) {

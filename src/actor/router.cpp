@@ -1,13 +1,17 @@
 #include <algorithm>
-#include <array>
 
 #include <coppice/actor/router.hpp>
 
 namespace coppice {
 
 std::string_view to_string(routing how) noexcept {
-  static constexpr std::array<std::string_view, 4> names = {"round_robin", "random", "broadcast", "consistent_hash"};
-  return names.at(std::to_underlying(how));
+  switch (how) {
+    case routing::round_robin: return "round_robin";
+    case routing::random: return "random";
+    case routing::broadcast: return "broadcast";
+    case routing::consistent_hash: return "consistent_hash";
+  }
+  return "unknown";
 }
 
 props<router> group_of(std::vector<pid> routees, group_options options) {
@@ -57,7 +61,8 @@ pid router::choose(const detail::envelope& mail, context& me) {
     case routing::broadcast: break;
     case routing::consistent_hash: {
       if (mail.type->key == nullptr) return {};
-      // The routee that thinks most of the key gets it: so nothing changes between the others.
+      // Rendezvous hashing: the routee with the highest score for the key. Adding or removing a routee moves no key
+      // between two others.
       const std::uint64_t key = mail.type->key(mail);
       return *std::ranges::max_element(routees_, {}, [&](pid who) { return mix(key ^ detail::pid_hash{}(who)); });
     }

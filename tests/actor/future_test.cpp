@@ -1,4 +1,4 @@
-// Futures, and going on when they are done (reference facts 41-43, 172-178; T16, T17; U9, U16).
+// Futures, and continuations that run when they are done.
 #include <gtest/gtest.h>
 
 #include "studio.hpp"
@@ -278,7 +278,7 @@ TEST(blocking_work, gives_its_value_or_what_it_threw_as_a_future) {
   });
   lines heard = s.heard();
   std::ranges::sort(heard);
-  EXPECT_EQ(heard, (lines{"a: error no_reply", "a: text read"}));
+  EXPECT_EQ(heard, (lines{"a: error exited", "a: text read"}));
   s.in(a, [&](context& me) {
     me.reenter_after(me.blocking([] {}), [&](const result<void>& r, context&) { s.book->push_back(r ? "done" : "?"); });
     me.stop();

@@ -1,16 +1,16 @@
 #pragma once
-/// Actors: objects behind a pid that live through their failures. Any actor supervises those it has spawned.
+/// Actors: objects behind a pid that survive their failures. Every actor supervises the actors it has spawned.
 ///
 ///     struct counter {
-///       using protocol = coppice::protocol<bump, reset>;          // what it handles
-///       int handle(bump m) { return value += m.by; }              // answers a call by its value, or
-///       void handle(reset, context& me) { me.respond(done{}); }   // by `respond`
-///       void handle(started, context& me);                        // and what it wants to hear of its life
+///       using protocol = coppice::protocol<bump, reset>;          // the messages it handles
+///       int handle(bump m) { return value += m.by; }              // the return value answers a call,
+///       void handle(reset, context& me) { me.respond(done{}); }   // and so does `respond`
+///       void handle(started, context& me);                        // optional: see lifecycle.hpp
 ///       int value = 0;
 ///     };
 ///     const actor_ref<counter> counters = spawn_actor(rt, props<counter>());
 ///
-/// When a handler throws, the actor is suspended with all below it, and its parent's strategy decides: see
+/// When a handler throws, the actor and its descendants are suspended, and the strategy of its parent decides: see
 /// strategy.hpp. As a child of a supervisor: `child<actor>(props<counter>())`.
 #include <coppice/actor/actor_ref.hpp>
 #include <coppice/actor/props.hpp>
@@ -18,17 +18,18 @@
 
 namespace coppice {
 
-// ---- what a context does with actors
+// ---- templates of `context`
 
 template <class A>
 result<pid> context::start(const props<A>& how, std::string name) {
-  core_.before_spawn();
+  ensure_may_spawn();
   if (how.settings()->guardian) throw std::invalid_argument{"props with a guardian are for top-level actors"};
   detail::birth with{.parent = id(), .linked = true};
   with.called = detail::birth::by(name.empty() ? std::string{} : path() + "/" + name, {});
-  result<pid> started = detail::spawn_actor<A>(*turn_.k, std::move(with), how.settings(),
-                                               {.of_actor = true, .suspended = core_.suspended()});
-  if (started) core_.add_child(turn_, *started, std::move(name), nullptr);
+  result<pid> started =
+      detail::spawn_actor<A>(*turn_.k, std::move(with), how.settings(),
+                             {.failures = detail::decided_by::parent, .suspended = core_.suspensions()});
+  if (started) add_child(*started, std::move(name), how.settings()->shutdown);
   return started;
 }
 
@@ -44,7 +45,7 @@ std::expected<actor_ref<A>, spawn_error> context::spawn_named(std::string_view n
     const result<pid> started = start(how, checked);
     if (started) return actor_ref<A>{*started};
     if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
-    // Should it have ended meanwhile, the name is free.
+    // If that process has ended meanwhile, the name is free: try again.
     if (const pid running = where(path() + "/" + checked))
       return std::unexpected{spawn_error{started.error(), running}};
   }
@@ -60,7 +61,7 @@ actor_ref<A> context::spawn_prefix(std::string_view prefix, const props<A>& how)
 }
 
 namespace detail {
-/// The type of a message to `to`: with its handler, when the class is known.
+/// The type of a message to `to`. If the class is known, the message carries its handler.
 template <class M>
 [[nodiscard]] const message_type& mail_type(pid) noexcept {
   return plain<M>;
@@ -95,7 +96,7 @@ void context::post_with(pid to, const detail::message_type& type, const void* co
   const auto send_it = [&] {
     if (detail::envelope* e = make()) turn_.k->send(to, detail::signal::message, e);
   };
-  if (core_.settings().on_send.empty()) [[likely]]
+  if (core_.settings->on_send.empty()) [[likely]]
     send_it();
   else
     through_middleware(to, type, content, send_it);
@@ -104,10 +105,10 @@ void context::post_with(pid to, const detail::message_type& type, const void* co
 template <class To, class M>
 [[gnu::always_inline]] inline void context::send(const To& to, M&& message) {
   using body = std::decay_t<M>;
-  if (core_.settings().on_send.empty()) [[likely]]
+  if (core_.settings->on_send.empty()) [[likely]]
     return turn_.k->send(pid_of(to), detail::signal::message,
                          detail::make_mail<body>(detail::mail_type<body>(to), std::forward<M>(message)));
-  // Copies, so that neither the context nor the message of the quick way has to have an address.
+  // Copies, so that on the fast path neither the context nor the message needs an address.
   body kept(std::forward<M>(message));
   context me{core_, turn_, origin_, message_};
   me.post_with(pid_of(to), detail::plain<body>, &kept,
@@ -134,7 +135,7 @@ future<reply_of<M>> context::request_future(const To& to, M message, std::chrono
   auto state = std::make_shared<detail::future_state<R>>();
   state->reply = &detail::plain<detail::reply_body<R>>;
   state->target = pid_of(to);
-  core_.expect(turn_, state, timeout);
+  expect_answer(state, timeout);
   if (state->target.node() != turn_.k->node()) {
     state->remote = true;
     turn_.k->await_remote_reply(id(), state->number, state->target, &detail::answer_error<R>);
@@ -162,11 +163,11 @@ void context::respond(V&& value) {
   const auto give = [&] {
     if (origin_.call != 0)
       answer_if_asked<R>(result<R>{std::forward<V>(value)});
-    else  // to nobody, when a call was answered before, or is another's to answer: a dead letter
+    else  // a call that was answered already, or is answered by another process: a dead letter
       turn_.k->send(origin_.called ? pid{} : sender(), detail::signal::message,
                     detail::make_mail<R>(detail::plain<R>, std::forward<V>(value)));
   };
-  if (core_.settings().on_send.empty())
+  if (core_.settings->on_send.empty())
     give();
   else
     through_middleware(sender(), detail::plain<R>, &value, give);
@@ -205,13 +206,11 @@ void context::stash(M&& message) {
     e = &open_mail(message);
     (void)message.release();
   } else {
-    // Not received yet: until it is, it counts as watched, and may be unwatched.
-    if constexpr (std::is_same_v<body, terminated>)
-      core_.parts().watching.try_emplace(message.who, detail::watched{.ref = {}, .over = true});
+    // A stashed `terminated` counts as not received: until it is, `unwatch` removes it.
+    if constexpr (std::is_same_v<body, terminated>) core_.parts().watches.add_ended(message.who);
     e = detail::rebuild(origin_, std::forward<M>(message));
   }
-  e->tag = detail::envelope::tag_of(id().serial(), detail::signal::message);
-  core_.parts().stash.push_back(e);
+  put_into_stash(e);
 }
 
 template <class M>
@@ -227,11 +226,11 @@ template <class M>
 actor_timer context::every(std::chrono::nanoseconds period, M message) {
   if (period.count() <= 0) throw std::invalid_argument{"context::every: the period must be positive"};
   const std::uint64_t number = core_.next_number();
-  detail::timer_entry entry{.armed = {}, .period = period, .again = [number, message] {
+  detail::timer_entry entry{.armed = {}, .period = period, .make_next = [number, message] {
                               return static_cast<detail::envelope*>(detail::make_letter<detail::timed<M>>(
                                   detail::plain<detail::timed<M>>, number, message));
                             }};
-  detail::envelope* first = entry.again();
+  detail::envelope* first = entry.make_next();
   add_timer(number, period, std::move(entry), first);
   return actor_timer{number};
 }
@@ -240,9 +239,9 @@ template <class R, class F>
 void context::reenter_after(const future<R>& f, F then) {
   const std::shared_ptr<detail::future_state<R>>& state = f.state();
   detail::mail_origin mine = origin_;
-  origin_.call = 0;  // the continuation's to answer
+  origin_.call = 0;  // the continuation answers it
   state->continuations.push_back(
-      {core_.generation(), detail::held_call{*turn_.k, mine}, &message_,
+      {core_.instance.generation(), detail::held_call{*turn_.k, mine}, &message_,
        [state = state.get(), then = std::move(then)](context& me) mutable { then(std::as_const(*state->value), me); }});
   if (state->done)
     turn_.k->send(id(), detail::signal::reply,
@@ -258,9 +257,9 @@ template <class R, class F>
     else
       return result<R>{std::in_place, f()};
   } catch (const std::exception& x) {
-    return std::unexpected{error{errc::no_reply, x.what()}};
+    return std::unexpected{error{errc::exited, x.what()}};
   } catch (...) {
-    return std::unexpected{error{errc::no_reply, "unknown exception"}};
+    return std::unexpected{error{errc::exited, "unknown exception"}};
   }
 }
 }  // namespace detail
@@ -271,7 +270,7 @@ future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds
   auto state = std::make_shared<detail::future_state<R>>();
   state->reply = &detail::plain<detail::reply_body<R>>;
   state->target = id();
-  core_.expect(turn_, state, timeout);
+  expect_answer(state, timeout);
   turn_.k->submit_blocking([f = std::move(f), runs_in = turn_.k->weak_from_this(), who = id(),
                             number = state->number]() mutable {
     result<R> value = detail::run_blocking<R>(f);
@@ -285,13 +284,13 @@ future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds
 
 // ---- top-level actors
 
-/// From a plain thread (`Host` is a `runtime`) or a process. The actor has no parent; see `actor_options::guardian`.
-/// Throws `spawn_failed`.
+/// Spawns a top-level actor, from a plain thread (`Host` is a `runtime`) or from a process. It has no parent; see
+/// `actor_options::guardian`. Throws `spawn_failed`.
 template <class Host, class A>
 actor_ref<A> spawn_actor(Host& host, const props<A>& how) {
   return actor_ref<A>{detail::or_throw(detail::spawn_actor<A>(host.host(), {}, how.settings(), {}))};
 }
-/// Registered under that name.
+/// The same, registered under that name.
 template <class Host, class A>
 [[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_actor_named(Host& host, std::string_view name,
                                                                          const props<A>& how) {
@@ -308,13 +307,13 @@ template <class Host, class A>
 /// Stops an actor, as `context::stop` does.
 template <class Host>
 void stop_actor(Host& host, pid who) {
-  detail::send_order(host.host(), who, {.what = detail::actor_order::kind::stop});
+  detail::send_signal(host.host(), who, {detail::signals::stop{}});
 }
 template <class Host, class A>
 void stop_actor(Host& host, const actor_ref<A>& who) {
   stop_actor(host, who.id());
 }
-/// Stops it when it has handled its mail, as `context::poison` does.
+/// Stops an actor after it has handled its mail, as `context::poison` does.
 template <class Host>
 void poison_actor(Host& host, pid who) {
   host.host().send(who, detail::signal::message,
@@ -331,7 +330,7 @@ class actor_recipe final : public recipe {
  public:
   explicit actor_recipe(props<A> p) : recipe{kind::handshake}, props_{std::move(p)} {}
   [[nodiscard]] result<pid> spawn(kernel& k, birth&& with) const override {
-    return spawn_actor<A>(k, std::move(with), props_.settings(), {.supervised = true});
+    return spawn_actor<A>(k, std::move(with), props_.settings(), {.failures = decided_by::supervisor});
   }
 
  private:
@@ -339,8 +338,8 @@ class actor_recipe final : public recipe {
 };
 }  // namespace detail
 
-/// An actor as a child of a supervisor: `child<actor>(props<counter>())`. Its start is done when its first instance has
-/// handled `started`. What its guardian does not answer ends it with the reason of the failure.
+/// An actor as a child of a supervisor: `child<actor>(props<counter>())`. Its start is complete when its first instance
+/// has handled `started`. Without a guardian, a failure ends the actor, and the supervisor decides.
 struct actor {
   template <class A>
   [[nodiscard]] static coppice::child_spec child_spec(props<A> how) {

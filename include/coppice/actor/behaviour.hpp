@@ -1,10 +1,10 @@
 #pragma once
-/// What an actor does with its mail for a while: handlers in the place of those of its class.
+/// Handlers that replace those of the actor's class for a while.
 ///
 ///     me.become(behaviour{[](open, context& me) { me.unbecome(); }, [](any_message, context&) { /* locked */ }});
 ///
-/// A behaviour handles what it has a handler for; other mail is unhandled, a dead letter. Messages of the life of the
-/// actor that it does not handle go to the class.
+/// Mail without a handler in the behaviour becomes a dead letter. Messages of the actor's life (lifecycle.hpp) without
+/// a handler go to the class.
 #include <functional>
 #include <vector>
 
@@ -38,10 +38,11 @@ struct handler_of<R (C::*)(M)> : handler_of<R (C::*)(M) const> {};
 
 }  // namespace detail
 
-/// A value; copies share their handlers, and what those have captured.
+/// Copies share their handlers and the captures of those.
 class behaviour {
  public:
-  /// From functions `void(M, context&)` or `void(M)`; with `any_message` as `M`, one for what no other takes.
+  /// From functions `void(M, context&)` or `void(M)`. A handler of `any_message` gets the messages without another
+  /// handler.
   template <class... Fs>
     requires(sizeof...(Fs) > 0 && (requires { &Fs::operator(); } && ...))
   explicit behaviour(Fs... handlers) : handlers_{std::make_shared<std::vector<handler>>()} {
@@ -53,7 +54,7 @@ class behaviour {
   behaviour& operator=(behaviour&&) = default;
   ~behaviour() = default;
 
-  /// For the library: true when there was a handler.
+  /// For the library: returns whether there was a handler.
   bool handle(context& me, const detail::message_type& type, void* message) const;
   [[nodiscard]] bool handles_rest() const noexcept;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// An actor as it sees itself, in its handlers: `void handle(hello m, context& me)`.
+/// What an actor can do in its handlers: `void handle(hello m, context& me)`.
 #include <coppice/actor/detail/actor_core.hpp>
 #include <coppice/actor/future.hpp>
 
@@ -10,7 +10,7 @@ class actor_ref;
 template <class A>
 class props;
 
-/// Why an actor was not spawned. When its name was taken, `running` is who has it.
+/// Why an actor was not spawned. If its name was taken, `running` is the process that has it.
 class spawn_error : public error {
  public:
   explicit spawn_error(error why, pid taken_by = {}) : error{std::move(why)}, running{taken_by} {}
@@ -24,7 +24,7 @@ namespace detail {
 [[nodiscard]] error no_answer(const actor_core& who);
 }
 
-/// Thread safety: for the actor itself only, in the handler it was given to.
+/// Thread safety: only the actor itself may use it, in the handler that received it.
 class context {
  public:
   /// For the library.
@@ -33,85 +33,86 @@ class context {
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
-  // -- who and what
+  // -- identity
 
-  /// The same for all instances.
+  /// The same before and after a restart.
   [[nodiscard]] pid id() const noexcept { return core_.id(); }
-  /// Who spawned it: an actor, a supervisor, another process; nobody when it was spawned from outside.
+  /// The process that spawned it: an actor, a supervisor or another process. Nobody if it was spawned by a plain
+  /// thread.
   [[nodiscard]] pid parent() const noexcept { return me().parent(); }
   /// In the order of their spawns.
   [[nodiscard]] std::vector<pid> children() const;
   /// The child of that name, or nobody.
   [[nodiscard]] pid child(std::string_view name) const;
-  /// The name it is registered under, or its pid as text: what the names of its children begin with.
+  /// The name it is registered under, or its pid as text. The names of its children begin with it.
   [[nodiscard]] std::string path() const;
-  /// Who sent the message, if it came by `request`, as a call, or was forwarded; otherwise nobody.
+  /// The sender of the message, if it was sent with `request` or as a call, or was forwarded; otherwise nobody.
   [[nodiscard]] pid sender() const noexcept { return origin_.sender; }
   /// The type of the message, for reports.
   [[nodiscard]] std::string_view message() const noexcept { return message_.name; }
 
-  // -- children. Each begins in its own time; when its constructor fails, that is a failure of the child. All throw
-  //    `spawn_failed` when this actor is stopping, or the process table is full, and `std::invalid_argument` for props
-  //    with a guardian and for names that are none.
+  // -- children. `spawn` does not wait for the child. If the child's constructor throws, the child has failed. All of
+  //    these throw `spawn_failed` if this actor is stopping or the process table is full, and `std::invalid_argument`
+  //    for props with a guardian and for invalid names.
 
   template <class A>
   actor_ref<A> spawn(const props<A>& how);
   /// Registered as `<path of the parent>/<name>`. A name must not be empty, contain a '/', or begin with a '$'.
   template <class A>
   [[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_named(std::string_view name, const props<A>& how);
-  /// Named with the prefix and a number that makes it unique among the children of this actor.
+  /// The name is the prefix and a number that makes it unique among the children of this actor.
   template <class A>
   actor_ref<A> spawn_prefix(std::string_view prefix, const props<A>& how);
-  /// A process that is no actor, a supervisor say: `me.spawn(child<supervisor>(spec))`. It is linked, and stopped with
-  /// this actor as its spec says. When it ends abnormally, this actor's strategy decides: `resume` and `restart` start
-  /// another one (with a new pid), `stop` forgets it; also when a permanent supervisor gives up. What the spec says of
-  /// restarts is otherwise for supervisors.
-  /// `invalid` for specs with a start function.
+  /// Spawns a process that is not an actor, for example a supervisor: `me.spawn(child<supervisor>(spec))`. It is
+  /// linked, and is stopped with this actor as its spec says. If it ends abnormally, or is a permanent supervisor that
+  /// gives up, the strategy of this actor decides: `resume` and `restart` start another one, with a new pid; `stop`
+  /// removes it. The restart type of the spec has no other effect. The error is `invalid` for specs with a start
+  /// function.
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
 
-  // -- messages. `to` is a pid, or an `actor_ref<A>`, which refuses what `A` does not handle.
+  // -- messages. `to` is a pid, or an `actor_ref<A>`, with which a message that `A` does not handle does not compile.
 
   template <class To, class M>
   void send(const To& to, M&& message);
-  /// The same, and the receiver knows who sent it.
+  /// The same, and the receiver knows the sender.
   template <class To, class M>
   void request(const To& to, M&& message);
   template <class To, class M>
   void request_as(pid sender, const To& to, M&& message);
-  /// The answer as a future. `forever`: however long it takes. Throws `std::invalid_argument` for a negative time.
+  /// Sends a call and returns its answer as a future. The timeout `forever` waits without limit. Throws
+  /// `std::invalid_argument` for a negative time.
   template <class To, callable_message M>
   [[nodiscard]] future<reply_of<M>> request_future(const To& to, M message,
                                                    std::chrono::nanoseconds timeout = default_call_timeout);
-  /// To the sender of the message. When that made a call, this is the answer, and must have the type of its reply. A
-  /// dead letter when nobody asked.
+  /// Sends `value` to the sender of the message. If the message is a call, this is the answer, and `value` must have
+  /// the type of its reply. Without a sender, `value` is a dead letter.
   template <class V>
   void respond(V&& value);
-  /// The answer to the call that is handled, to be given later, by anybody, `R` being the type of its reply. Until the
-  /// actor ends: then the caller hears `exited`. Throws `std::logic_error` when nobody waits for such an answer.
+  /// Takes over the answer to the call that is being handled. Any process may give it later; `R` is the type of the
+  /// reply. If the actor ends first, the caller gets `exited`. Throws `std::logic_error` if no caller waits for an `R`.
   template <class R>
   [[nodiscard]] reply_to<R> defer();
-  /// `message`, which is the one being handled, goes on to `to` as it came: with its sender, and with the call that
-  /// waits for an answer.
+  /// Passes on the message that is being handled, with its sender and with the call that waits for an answer.
   template <class To, class M>
   void forward(const To& to, M&& message);
 
-  /// The same for a copy; false: it can't be copied.
+  /// Forwards a copy. Returns false if the message cannot be copied.
   bool forward_copy(pid to, const any_message& message);
 
-  // -- the end. `who` is a pid or an `actor_ref`.
+  // -- stopping. `who` is a pid or an `actor_ref`.
 
-  /// Stops an actor, behind the message it is handling and ahead of its mail; what is left are dead letters.
+  /// Stops an actor after the message it is handling. The rest of its mail becomes dead letters.
   template <class To>
   void stop(const To& who) {
-    core_.stop(turn_, pid_of(who), exit_reason::normal());
+    stop_process(pid_of(who));
   }
   void stop() { stop(id()); }
-  /// Stops an actor when it has handled the mail it has now; its children the same way.
+  /// Stops an actor after it has handled the mail it has now, and its children in the same way.
   template <class To>
   void poison(const To& who) {
     post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});
   }
-  /// The same, with the `terminated` as a future. Throw `std::invalid_argument` for a negative time.
+  /// The same, and the end of the actor is a future. Throws `std::invalid_argument` for a negative time.
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   [[nodiscard]] future<terminated> poison_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   template <class A>
@@ -124,75 +125,77 @@ class context {
                                                  std::chrono::nanoseconds timeout = default_call_timeout) {
     return poison_future(who.id(), timeout);
   }
-  /// An exit signal, as any process may send it: for processes that are no actors.
+  /// Sends an exit signal, as any process may: for processes that are not actors.
   void exit(pid who, exit_reason reason) { me().exit(who, std::move(reason)); }
-  /// Fails as if by an exception, without the price of one, when the handler returns.
-  void fail(exit_reason why) { core_.fail(turn_, std::move(why), nullptr); }
+  /// Fails as if by an exception, but without its cost. The handler runs on to its end.
+  void fail(exit_reason why);
 
-  // -- others' ends
+  // -- ends of other processes
 
-  /// One `terminated` when `who` ends, at once when it has. Watching twice is watching once; oneself, it is nothing.
+  /// Delivers one `terminated` when `who` ends, or at once if it has ended. A second watch of the same process and a
+  /// watch of oneself have no effect.
   void watch(pid who);
   template <class A>
   void watch(actor_ref<A> who) {
     watch(who.id());
   }
-  /// No `terminated` of it is received from here on.
+  /// After this call no `terminated` of `who` is received.
   void unwatch(pid who);
   template <class A>
   void unwatch(actor_ref<A> who) {
     unwatch(who.id());
   }
 
-  // -- mail for later
+  // -- stash
 
-  /// Puts `message`, which is the one being handled, aside, with its sender. What is left at a restart goes back to the
-  /// mailbox; at the end, to dead letters.
+  /// Puts the message that is being handled aside, with its sender. At a restart the stash goes back to the front of
+  /// the mailbox; at the end of the actor its messages become dead letters.
   template <class M>
   void stash(M&& message);
-  /// The oldest, or all of them, oldest first, are the next that is received.
-  void unstash() { core_.unstash(turn_, 1); }
-  void unstash_all() { core_.unstash(turn_, static_cast<std::size_t>(-1)); }
+  /// The oldest message of the stash, or all of them in their order, are received next.
+  void unstash() { unstash(1); }
+  void unstash_all() { unstash(static_cast<std::size_t>(-1)); }
   [[nodiscard]] std::size_t stashed() const noexcept;
 
-  // -- behaviours: what takes the place of the handlers of the class. Each belongs to the instance.
+  // -- behaviours: handlers that replace those of the class. They belong to the instance and end with it.
 
-  /// In the place of all there were.
+  /// Replaces all behaviours.
   void become(behaviour next);
-  /// Until `unbecome`.
+  /// Replaces the current behaviour until `unbecome`.
   void become_stacked(behaviour next);
-  /// Back to the one before; with the last one, to the class.
+  /// Returns to the behaviour before, or to the handlers of the class.
   void unbecome();
 
-  // -- time. Timers belong to the instance: they end with it.
+  // -- time. Timers belong to the instance and end with it.
 
-  /// Sends `message` to itself. A message that is on its way when the timer is cancelled is not received. Both throw
-  /// `std::invalid_argument` for a negative delay, or a period that is not positive.
+  /// Sends `message` to this actor after `delay`. A message in flight when the timer is cancelled is not received.
+  /// Throws `std::invalid_argument` for a negative delay.
   template <class M>
   actor_timer after(std::chrono::nanoseconds delay, M message);
-  /// A copy of it at each multiple of `period` from now, however long the handlers take; but the next is sent when the
-  /// one before is received, so that those of which it was too late are left out. When `message` can't be copied, that
-  /// is a failure, and the last of them.
+  /// Sends a copy of `message` at each multiple of `period` from now. A message whose time has passed before the one
+  /// before it was received is skipped. If copying the message throws, the actor fails and the timer ends. Throws
+  /// `std::invalid_argument` unless the period is positive.
   template <class M>
   actor_timer every(std::chrono::nanoseconds period, M message);
-  bool cancel(actor_timer timer) { return core_.cancel_timer(*turn_.k, timer.value()); }
-  /// `receive_timeout` comes whenever nothing else has for so long. `forever`: no longer. Throws
-  /// `std::invalid_argument` unless it is positive.
-  void set_receive_timeout(std::chrono::nanoseconds after) { core_.set_receive_timeout(turn_, after); }
+  /// Returns false if the timer has ended.
+  bool cancel(actor_timer timer);
+  /// Delivers `receive_timeout` whenever no message has arrived for that time; `forever` turns it off. Throws
+  /// `std::invalid_argument` unless the time is positive.
+  void set_receive_timeout(std::chrono::nanoseconds after);
   void cancel_receive_timeout() { set_receive_timeout(forever); }
-  /// When `f` is done, `then(const result<R>&, context&)` runs in this actor, between two messages, with the sender of
-  /// the message that is handled now: a call may be answered there. It does not run when the actor has restarted or
-  /// stopped meanwhile, nor while it is suspended.
+  /// When `f` is done, `then(const result<R>&, context&)` runs in this actor, between two messages. Its context has the
+  /// sender of the message that is handled now, so it can answer a call. It does not run after a restart or a stop of
+  /// the actor; while the actor is suspended, it waits.
   template <class R, class F>
   void reenter_after(const future<R>& f, F then);
-  /// Runs `f()` on a thread for blocking work. The future has what it gives; what it throws is the error (`no_reply`).
-  /// `f` must own what it uses: it goes on when this actor has ended.
+  /// Runs `f()` on a thread for blocking work and returns its result as a future. If `f` throws, the error is `exited`
+  /// with the text of the exception. `f` must own what it uses, because it may run longer than this actor.
   template <class F>
   [[nodiscard]] future<std::invoke_result_t<F&>> blocking(F f, std::chrono::nanoseconds timeout = forever);
   [[nodiscard]] time_point now() const { return me().now(); }
   [[nodiscard]] std::uint64_t random() { return me().random(); }
 
-  // -- what people see
+  // -- logs, events and names
 
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
   template <class E>
@@ -207,9 +210,9 @@ class context {
   bool unsubscribe() {
     return me().unsubscribe<E>();
   }
-  /// Who has that name, or nobody.
+  /// The process registered under that name, or nobody.
   [[nodiscard]] pid where(std::string_view name) const { return me().where(name); }
-  /// How many messages its own mailbox has turned away.
+  /// How many messages were dropped because the mailbox of this actor was full.
   [[nodiscard]] std::uint64_t dropped() const;
 
   /// For the library.
@@ -223,19 +226,19 @@ class context {
     }
   }
   [[nodiscard]] detail::kernel& host() const noexcept { return *turn_.k; }
-  [[nodiscard]] bool has_failed() const noexcept { return core_.has_failed(); }
-  /// Of an actor without a class: what it begins with, and comes back to.
+  [[nodiscard]] bool has_failed() const noexcept { return core_.failure_is_open(); }
+  /// The first behaviour of an actor without a class, to which `unbecome` returns.
   void become_first(behaviour first);
 
  private:
-  /// Made when it is needed: most handlers do without.
+  /// Made on demand, because most handlers do not need it.
   [[nodiscard]] detail::handler_self me() const noexcept { return {turn_, core_.id()}; }
   [[nodiscard]] static pid pid_of(pid who) noexcept { return who; }
   template <class A>
   [[nodiscard]] static pid pid_of(const actor_ref<A>& who) noexcept {
     return who.id();
   }
-  /// `make()` gives the letter.
+  /// `make()` returns the envelope; null: nothing is sent.
   template <class Make>
   void post_with(pid to, const detail::message_type& type, const void* content, Make&& make);
   template <class M>
@@ -246,11 +249,18 @@ class context {
                           const std::function<void()>& inner);
   template <class A>
   [[nodiscard]] result<pid> start(const props<A>& how, std::string name);
-  /// With the call that waits for its answer, if there still is one. Throws `std::logic_error` for a message moved
+  /// Gives a call that was not answered yet back to its message. Throws `std::logic_error` for a message that was moved
   /// away.
   [[nodiscard]] detail::envelope& open_mail(any_message& message);
   [[nodiscard]] std::string child_name(std::string_view name) const;
+  /// Throws `spawn_failed` while the actor is stopping or restarting.
+  void ensure_may_spawn() const;
+  void add_child(pid who, std::string name, coppice::shutdown how);
+  void stop_process(pid who);
+  void unstash(std::size_t how_many);
+  void put_into_stash(detail::envelope* e);
   void add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry, detail::envelope* first);
+  void expect_answer(const std::shared_ptr<detail::future_base>& f, std::chrono::nanoseconds timeout);
   [[nodiscard]] std::shared_ptr<detail::future_state<terminated>> expect_end(pid who, std::chrono::nanoseconds timeout);
 
   detail::actor_core& core_;

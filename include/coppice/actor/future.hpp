@@ -1,5 +1,5 @@
 #pragma once
-/// An answer that an actor waits for without waiting: see `context::request_future` and `context::reenter_after`.
+/// The answer to a request of an actor: see `context::request_future` and `context::reenter_after`.
 #include <coppice/actor/detail/mail.hpp>
 
 namespace coppice {
@@ -12,8 +12,8 @@ namespace detail {
 
 struct future_base {
   struct continuation {
-    std::uint64_t generation;  // of the instance that made it
-    held_call call;            // of the message that was being handled
+    std::uint64_t generation;  // the instance that made it
+    held_call call;            // the call that was being handled
     const message_type* message;
     std::function<void(context&)> run;
   };
@@ -21,12 +21,12 @@ struct future_base {
   future_base(const future_base&) = delete;
   future_base& operator=(const future_base&) = delete;
   virtual ~future_base() = default;
-  /// The first completion counts; from here on nothing changes. `answer` is a `result<R>`.
+  /// The first completion counts; later ones have no effect. `answer` is a `result<R>`.
   virtual void complete(kernel& k, void* answer) = 0;
   virtual void fail(kernel& k, error why) = 0;
 
   std::uint64_t number = 0;
-  const message_type* reply = nullptr;  // in which the answer comes
+  const message_type* reply = nullptr;  // the type of the answer
   pid target{};
   bool remote = false;
   bool done = false;
@@ -59,17 +59,17 @@ void send_result(kernel& k, pid to, const result<R>& value) {
 
 }  // namespace detail
 
-/// Belongs to the actor that asked, and is used in its handlers only. Copies are the same future. It is completed once:
-/// by the first answer, by an error (`noproc` at once when nobody is there, `exited`, `no_reply`, `noconnection`), or
-/// by its timeout; what comes later vanishes.
+/// Belongs to the actor that asked; only its handlers may use it. Copies share one state. It is completed once: by the
+/// first answer, by an error (`noproc` if there is no such process, `exited`, `no_reply`, `noconnection`), or by its
+/// timeout. Later answers are dropped.
 template <class R>
 class future {
  public:
   explicit future(std::shared_ptr<detail::future_state<R>> state) noexcept : state_{std::move(state)} {}
-  /// Null: not yet.
+  /// Null until the future is done.
   [[nodiscard]] const result<R>* get() const noexcept { return state_->value ? &*state_->value : nullptr; }
-  /// The value, or the `error` in its place, is sent to `to` when it is there; at once when it is. Also when the actor
-  /// restarts meanwhile.
+  /// Sends the value, or the `error` in its place, to `to` as soon as the future is done, even if the actor is
+  /// restarted before that.
   void pipe_to(pid to) const
     requires(!std::is_void_v<R>)
   {

@@ -1,6 +1,6 @@
 #pragma once
-/// What an actor hears of its own life and of others', as messages: `void handle(started, context& me)`. Each handler
-/// is optional.
+/// Messages about the life of the actor itself and of others: `void handle(started, context& me)`. Each handler is
+/// optional.
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -13,21 +13,21 @@ namespace coppice {
 
 /// The first message of every instance, before any mail.
 struct started {};
-/// To the old instance, before a new one takes its place; its children are still there. It hears neither `stopping` nor
-/// `stopped`. What it throws is logged, and the restart goes on.
+/// The last message of an instance that is about to be replaced; its children still run. It gets neither `stopping` nor
+/// `stopped`. An exception is logged and ignored.
 struct restarting {
   exit_reason cause;
 };
-/// It is about to stop; its children are still there. What it throws is logged, and the stop goes on.
+/// The actor is about to stop; its children still run. An exception is logged and ignored.
 struct stopping {
   exit_reason reason;
 };
-/// Its children are gone, and this is the last it hears. What it throws is logged.
+/// The children have ended, and this is the last message. An exception is logged and ignored.
 struct stopped {
   exit_reason reason;
 };
 
-/// Somebody it watches has ended. Comes behind all mail that one sent to it, once, and never after `unwatch`.
+/// A watched process has ended. It is received once, after all mail that process had sent, and never after `unwatch`.
 struct terminated {
   enum class cause : std::uint8_t {
     stopped,    ///< it has ended; the reason says how
@@ -40,8 +40,8 @@ struct terminated {
 };
 [[nodiscard]] std::string_view to_string(terminated::cause why) noexcept;
 
-/// Nothing has come for as long as `context::set_receive_timeout` says. It comes again after the same time, until it is
-/// cancelled. A message whose type has `static constexpr bool keeps_receive_timeout = true;` does not count as one.
+/// No message has arrived for the time given to `context::set_receive_timeout`. It repeats until it is cancelled.
+/// Messages whose type has `static constexpr bool keeps_receive_timeout = true;` do not count.
 struct receive_timeout {
   std::chrono::nanoseconds after{0};
 };

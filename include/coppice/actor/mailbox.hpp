@@ -6,23 +6,26 @@
 
 namespace coppice {
 
-/// What becomes of a message for which there is no room.
-///     drop_newest   that message is a dead letter
-///     drop_oldest   the one that has waited longest is (of the lowest priority)
-///     sender_waits  an actor that sent it takes no mail until there is room; who is no actor, or sent it to itself, is
-///                   turned away
+/// What happens to a message that finds the mailbox full.
+///     drop_newest   the message becomes a dead letter
+///     drop_oldest   the oldest message of the lowest priority becomes a dead letter
+///     sender_waits  the actor that sent it reads no mail until there is room. A message from a process that is not an
+///                   actor, or from the receiver itself, becomes a dead letter.
 using when_full = detail::gate::when_full;
 
-/// The default is unbounded, in the order of arrival, and the fastest. A limit or priorities cost a lock a message.
+/// The default is unbounded, keeps the order of arrival, and is the fastest. A limit or priorities cost one lock for
+/// each message.
 struct mailbox {
-  /// How many messages wait at most; 0: no limit. What the runtime itself says is not counted.
+  /// The most messages that can wait; 0: no limit. Messages of the runtime itself are not counted.
   std::size_t capacity = 0;
   coppice::when_full when_full = coppice::when_full::drop_newest;
-  /// The highest comes first, in the order of arrival within one. A message says it as `static constexpr int priority`
-  /// or as `int priority() const`, from 0 to 7 (what is beyond is taken for the nearest); otherwise it has 4.
+  /// The highest priority is received first; within one, the order of arrival counts. A message states it as `static
+  /// constexpr int priority` or as `int priority() const`, from 0 to 7 (other values are clamped). The default is 4.
   bool by_priority = false;
-  /// With `sender_waits`: after that time its message is a dead letter, and it goes on.
+  /// With `sender_waits`: after that time the message becomes a dead letter, and the sender continues.
   std::chrono::nanoseconds waits_at_most = std::chrono::seconds{10};
 };
+/// Throws `std::invalid_argument` for values that make no sense.
+void check(const mailbox& box);
 
 }  // namespace coppice

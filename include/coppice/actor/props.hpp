@@ -1,5 +1,5 @@
 #pragma once
-/// How an actor is made: its class with the arguments of its constructor, and what differs from the defaults.
+/// How an actor is made: its class, the arguments of its constructor, and settings that differ from the defaults.
 ///
 ///     me.spawn(props<counter>(41));
 ///     me.spawn(props<counter>(41).with({.strategy = all_for_one(), .mailbox = mailbox{.capacity = 1000}}));
@@ -9,29 +9,36 @@
 namespace coppice {
 
 struct actor_options {
-  /// What this actor answers when a child of its own fails. Default: `one_for_one()`. A class may decide itself, with a
-  /// member `directive decide(const child_failure&)`, or one with a `context&` behind that, in the place of the
-  /// strategy's decider.
+  /// What this actor decides when one of its children fails. Default: `one_for_one()`. A class may replace the decider
+  /// of the strategy by a member `directive decide(const child_failure&)`, with a `context&` as an optional second
+  /// parameter.
   std::optional<actor_strategy> strategy{};
-  /// For top-level actors: what is answered when it fails itself. Default: `one_for_one()`; as the child of a
-  /// supervisor, it ends with the reason of its failure, and the supervisor decides.
+  /// For top-level actors: what is decided when the actor itself fails. Default: `one_for_one()`. As the child of a
+  /// supervisor it ends with the reason of its failure by default, and the supervisor decides.
   std::optional<actor_strategy> guardian{};
   std::optional<coppice::mailbox> mailbox{};
-  /// Added to those there are.
+  /// These are added to the ones that the props have already.
   std::vector<receive_middleware> on_receive{};
   std::vector<send_middleware> on_send{};
-  /// Run once, in the new actor, before its first instance is made. What one throws is a failure of that.
+  /// These run once, in the new actor, before its first instance is made. An exception is a failure of the actor.
   std::vector<std::function<void(context&)>> on_init{};
-  /// Whether its children live on, as they are, when it is restarted. Default: they are stopped, and waited for.
+  /// Whether its children keep running when it is restarted. Default: they are stopped, and the restart waits for them.
   std::optional<bool> keep_children{};
+  /// How long its parent waits for it to stop, before it kills it; or `shutdown::brutal_kill()`, or
+  /// `shutdown::infinity()`. The time that its own children take is not included, because each has a limit of its own.
+  /// A poisoned actor has no limit while it handles its mail. Default: 5 s.
+  std::optional<coppice::shutdown> shutdown{};
+  /// How long this actor waits for a child that it has killed, before it abandons it: the process ends although its
+  /// code does not return. Default: 5 s.
+  std::optional<std::chrono::nanoseconds> abandon_after{};
 };
 
 namespace detail {
-/// Throws `std::invalid_argument` when that makes no sense.
+/// Throws `std::invalid_argument` for values that make no sense.
 void change(actor_settings& s, const actor_options& by);
 }  // namespace detail
 
-/// A value that does not change. Arguments are kept by value and copied for every instance.
+/// Immutable. The arguments are kept by value and copied for every instance.
 template <class A>
 class props {
  public:
@@ -55,8 +62,8 @@ class props {
     };
     settings_ = std::move(made);
   }
-  /// From a function that gives an `A`, called for every instance, in its actor: on any thread, and on several at once
-  /// when more than one actor is made by it.
+  /// From a function that returns an `A`. It is called for every instance, in its actor: on any thread, and on several
+  /// at once if several actors are made from these props.
   template <class F>
     requires(std::is_invocable_r_v<A, const F&> || std::is_invocable_r_v<A, const F&, context&>)
   [[nodiscard]] static props from(F producer) {
@@ -69,7 +76,7 @@ class props {
     };
     return with_settings(std::move(made));
   }
-  /// The same with some settings changed. Throws `std::invalid_argument` when that makes no sense.
+  /// A copy with some settings changed. Throws `std::invalid_argument` for values that make no sense.
   [[nodiscard]] props with(const actor_options& changes) const {
     auto changed = std::make_shared<detail::actor_settings>(*settings_);
     detail::change(*changed, changes);
@@ -92,9 +99,9 @@ class props {
 class behaving {
  public:
   using protocol = coppice::protocol<>;
-  /// `initial` gives the first behaviour of every instance.
+  /// `initial` returns the first behaviour of every instance.
   explicit behaving(context& me, const std::function<behaviour()>& initial) { me.become_first(initial()); }
-  /// What is sent through an `actor_ref<behaving>` is for its behaviour.
+  /// So that any message may be sent through an `actor_ref<behaving>`. The behaviour handles it.
   void handle(any_message) const {}
 };
 

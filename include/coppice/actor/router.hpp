@@ -1,13 +1,13 @@
 #pragma once
-/// Routers: an actor that hands each message on to one of many, its routees, with its sender and its call.
+/// Routers: an actor that forwards each message to one of its routees, with its sender and its call.
 ///
 ///     const auto workers = me.spawn(pool_of(props<worker>(), {.how = routing::round_robin, .size = 4}));
 ///     me.send(actor_ref<worker>{workers.id()}, job{1});        // as to one worker
 ///     const auto all = me.spawn(group_of({a.id(), b.id()}, {.how = routing::broadcast}));
 ///
-/// The routees of a pool are children of the router, which supervises them by the strategy of its own props; those of a
-/// group are anybody's. A routee that has ended leaves, and is not replaced. With no routee left, messages are dead
-/// letters.
+/// The routees of a pool are children of the router, which supervises them by the strategy of its own props. The
+/// routees of a group are any actors. A routee that has ended is removed and not replaced. Without routees, messages
+/// become dead letters.
 #include <coppice/actor/actor.hpp>
 
 namespace coppice {
@@ -15,11 +15,12 @@ namespace coppice {
 enum class routing : std::uint8_t {
   round_robin,
   random,
-  /// A copy to each; of a call, the first answer counts. For messages that are trivially copyable, or say that they can
-  /// be copied: `static constexpr bool can_be_broadcast = true;`. Others are dead letters.
+  /// A copy to each routee; the first answer to a call counts. For messages that are trivially copyable or have `static
+  /// constexpr bool can_be_broadcast = true;`. Others become dead letters.
   broadcast,
-  /// By the message's `routing_key()`, a function of its own that gives a text or a number: the same key goes to the
-  /// same routee, and when one comes or goes, only keys of that one move. What has no key is a dead letter.
+  /// By the member function `routing_key()` of the message, which returns a text or a number. The same key goes to the
+  /// same routee; when a routee is added or removed, only its own keys move. Messages without a key become dead
+  /// letters.
   consistent_hash,
 };
 [[nodiscard]] std::string_view to_string(routing how) noexcept;
@@ -32,24 +33,24 @@ struct pool_options {
   std::size_t size = 1;
 };
 
-// What a router itself handles:
+// Messages that a router itself handles:
 
-/// Twice is once.
+/// Has no effect if it is a routee already.
 struct add_routee {
   pid who;
 };
-/// A routee of a pool is poisoned: it handles what it has.
+/// A routee of a pool is poisoned: it handles its mail before it stops.
 struct remove_routee {
   pid who;
 };
 struct get_routees {
   using reply = std::vector<pid>;
 };
-/// Of a pool: more are spawned, or the youngest are removed. One is left at least.
+/// Changes the size of a pool: routees are spawned, or the youngest are removed. The smallest size is 1.
 struct resize_pool {
   std::size_t size;
 };
-/// To all routees, whatever the routing.
+/// A message to all routees, whatever the routing.
 struct to_all_routees {
   std::function<void(context&, pid)> send;
 };

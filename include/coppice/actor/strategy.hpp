@@ -1,13 +1,13 @@
 #pragma once
-/// What a parent answers when a child fails.
+/// What a parent decides when a child fails.
 ///
-///     one_for_one()                                                      // restart it, up to 10 times in 10 s
+///     one_for_one()                                                      // restart it, at most 10 times in 10 s
 ///     one_for_one({.limit = {.restarts = 3, .within = 1min},
 ///                  .decide = decide_by(directive::escalate, on<io_error>(directive::resume))})
 ///     all_for_one({.wait = backoff{.first = 200ms, .cap = 30s, .jitter = 0.2}})
 ///
-/// A child that fails more often than the limit allows is stopped, with the reason of its last failure. A limit belongs
-/// to one child, also in `all_for_one`, where the one that failed counts.
+/// A child that fails more often than the limit allows is stopped with the reason of its last failure. Restarts are
+/// counted for each child; with `all_for_one`, only for the child that failed.
 #include <exception>
 #include <functional>
 #include <limits>
@@ -21,45 +21,45 @@
 namespace coppice {
 
 enum class directive : std::uint8_t {
-  resume,    ///< it goes on with the next message, its state as it is
-  restart,   ///< a new instance takes its place, behind the same pid, with the same mailbox
-  stop,      ///< it ends with the reason of its failure
+  resume,    ///< continue with the next message and the same instance
+  restart,   ///< continue with a new instance; pid and mailbox stay the same
+  stop,      ///< end with the reason of the failure
   escalate,  ///< the parent itself fails with that reason
 };
 [[nodiscard]] std::string_view to_string(directive d) noexcept;
 
-/// What a parent knows of the failure of its child.
+/// A failure, as the decider of the parent sees it.
 struct child_failure {
   pid child;
-  std::string_view name;     ///< as given at its spawn; empty: none
+  std::string_view name;     ///< the name given at the spawn; empty: none
   exit_reason reason;        ///< with the type and the text of the exception, and the type of the message
-  std::exception_ptr what;   ///< null: it was none
-  std::size_t restarts = 0;  ///< that it had before, within the time of the limit if there is one
+  std::exception_ptr what;   ///< null: it failed without an exception
+  std::size_t restarts = 0;  ///< earlier restarts of the child, within the time of the limit if there is one
 };
-/// Runs in the parent. One strategy may be that of many parents: then it runs on several threads at once.
+/// Runs in the parent. If several parents share a strategy, it may run on several threads at once.
 using decider = std::function<directive(const child_failure&)>;
 
-/// As often as it takes.
+/// Restarts without a limit.
 inline constexpr restart_limit unlimited{.restarts = std::numeric_limits<int>::max(), .within = forever};
 
 struct strategy_options {
-  /// `restarts = 0`: it is never restarted, but stopped. `within = forever`: counted over its whole life.
+  /// `restarts = 0`: the child is stopped and never restarted. `within = forever`: counted over its whole life.
   restart_limit limit{.restarts = 10, .within = std::chrono::seconds{10}};
-  /// Default: restart, whatever it was. What it throws fails the parent, as if it had answered `escalate`.
+  /// Default: restart after every failure. If it throws, the parent fails, as with `escalate`.
   decider decide{};
-  /// How long a child waits for its restart, with its mail; `reset_after` is the window in which a failure is one more
-  /// in a row. Default: not at all.
+  /// How long a failed child waits for its restart. Its mail waits too. A child that has run for `reset_after` starts
+  /// with the first wait again. Default: no wait.
   std::optional<backoff> wait{};
 };
 
-/// What a strategy of your own answers.
+/// The decision of a custom strategy.
 struct judgement {
   directive what = directive::restart;
-  bool all = false;                   ///< `restart` and `stop`: all children, not just the one that failed
-  std::chrono::nanoseconds after{0};  ///< `restart`: so much later
+  bool all = false;                   ///< `restart` and `stop`: all children, not only the one that failed
+  std::chrono::nanoseconds after{0};  ///< `restart`: the wait before it
 };
 
-/// A value; copies share what is behind it, which does not change.
+/// Immutable; copies share their state.
 class actor_strategy {
  public:
   /// `one_for_one()`.
@@ -77,18 +77,18 @@ class actor_strategy {
   std::shared_ptr<const rules> rules_;
 };
 
-/// What is decided is done to the child that failed. All throw `std::invalid_argument` for a limit or a wait that makes
-/// no sense.
+/// The directive applies to the child that failed. All of these throw `std::invalid_argument` for a limit or a wait
+/// that makes no sense.
 [[nodiscard]] actor_strategy one_for_one(strategy_options options = {});
-/// A restart and a stop are done to all children; the others are suspended first.
+/// A restart or a stop applies to all children. The siblings of the failed child are suspended until then.
 [[nodiscard]] actor_strategy all_for_one(strategy_options options = {});
-/// Restarts after a wait that doubles with every failure in a row. Without a limit, unless one is given.
+/// Restarts after a wait that doubles with every failure in a row, without a limit by default.
 [[nodiscard]] actor_strategy exponential_backoff(backoff wait = {}, restart_limit limit = unlimited);
-/// Restarts without a question and without a limit.
+/// Restarts after every failure, without a limit.
 [[nodiscard]] actor_strategy always_restart();
-/// Stops whatever fails: for parents that watch, and start another one.
+/// Stops every child that fails: for parents that watch their children and spawn others.
 [[nodiscard]] actor_strategy always_stop();
-/// A strategy of your own, which must answer every failure. It runs in the parent, and may throw as a decider may.
+/// A strategy of your own. `judge` is called for every failure, in the parent; if it throws, the parent fails.
 [[nodiscard]] actor_strategy custom_strategy(std::function<judgement(const child_failure&)> judge);
 
 /// One line of `decide_by`.
@@ -112,15 +112,15 @@ std::optional<directive> match(const std::exception_ptr& thrown, const exception
     return std::nullopt;
   }
 }
-/// Whether a rule can't be reached, because one for its base stands before it.
+/// Whether a rule is never reached, because a rule for its base class stands before it.
 template <class... Es>
 struct shadowed : std::false_type {};
 template <class E, class... Es>
 struct shadowed<E, Es...> : std::bool_constant<(std::is_base_of_v<E, Es> || ...) || shadowed<Es...>::value> {};
 }  // namespace detail
 
-/// By the type of the exception: the first rule that fits, `otherwise` when none does, also for failures without an
-/// exception. A rule for a base class must come after those for what is derived from it.
+/// Decides by the type of the exception: the first rule that matches. `otherwise` applies if none does, and to failures
+/// without an exception. A rule for a base class must come after those for its derived classes.
 template <class... Es>
 [[nodiscard]] decider decide_by(directive otherwise, exception_rule<Es>... rules) {
   static_assert(!detail::shadowed<Es...>::value, "a rule stands behind one for its base class, and is never reached");
@@ -131,11 +131,12 @@ template <class... Es>
   };
 }
 
-/// On the event stream, before it is done: what a parent, or the guardian of a top-level actor, has decided.
+/// Published on the event stream when a parent, or the guardian of a top-level actor, has decided, before it is carried
+/// out.
 struct supervision_event {
-  pid parent;  ///< the actor itself, when its guardian has decided
+  pid parent;  ///< the failed actor itself if its guardian has decided
   pid child;
-  std::string name;  ///< of a child as given at its spawn, of a top-level actor as registered; empty: none
+  std::string name;  ///< of a child: as given at its spawn; of a top-level actor: as registered; empty: none
   exit_reason reason;
   directive what = directive::restart;
   std::chrono::nanoseconds after{0};

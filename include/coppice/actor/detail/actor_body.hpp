@@ -1,5 +1,5 @@
 #pragma once
-/// An actor of one class: how its instance is made, and how its messages find their handlers.
+/// An actor of one class: the memory of its instance, and the way from a message to its handler.
 #include <coppice/actor/context.hpp>
 
 namespace coppice::detail {
@@ -14,7 +14,7 @@ template <class M, class... Ms>
 [[nodiscard]] consteval bool is_listed(protocol<Ms...>*) {
   return (std::is_same_v<M, Ms> || ...);
 }
-/// What may be sent through an `actor_ref<A>`: what also reaches it from a timer, or by its pid.
+/// Messages that may be sent through an `actor_ref<A>`: those that also reach a handler when they are sent to the pid.
 template <class A, class M>
 concept receives = (handles_message<A, M> && is_listed<M>(static_cast<typename A::protocol*>(nullptr))) ||
                    handles_message<A, any_message>;
@@ -30,12 +30,12 @@ struct actor_body : actor_core {
     A object;
   };
   explicit actor_body(std::shared_ptr<const actor_settings> s, actor_birth how);
-  ~actor_body() {}  // NOLINT(modernize-use-equals-default): the object is destroyed by `unmake`
+  ~actor_body() {}  // NOLINT(modernize-use-equals-default): `unmake` destroys the object
   actor_body(const actor_body&) = delete;
   actor_body& operator=(const actor_body&) = delete;
 };
 
-/// The handler, and the answer to a call that it gives by its value.
+/// Calls the handler. Its return value answers the call.
 template <class A, class M>
 void call_handler(A& object, context& me, M& message) {
   const auto run = [&]() -> decltype(auto) {
@@ -60,15 +60,15 @@ void call_handler(A& object, context& me, M& message) {
   }
 }
 
-/// A handler that needs no context: there is nothing to answer either.
+/// Whether the handler needs no context: it has no such parameter and returns no answer.
 template <class A, class M>
 inline constexpr bool gives_nothing = false;
 template <class A, class M>
   requires(handles_alone<A, M> && !handles_with_context<A, M> && !callable_message<M>)
-// NOLINTNEXTLINE(readability-static-accessed-through-instance): it is the user's, static or not
+// NOLINTNEXTLINE(readability-static-accessed-through-instance): the handler may be static
 inline constexpr bool gives_nothing<A, M> = std::is_void_v<decltype(std::declval<A&>().handle(std::declval<M>()))>;
 
-/// Mail that carries its handler.
+/// Delivers mail that carries its handler. The kernel calls it directly while the actor takes mail.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
 void deliver_to_actor(body& b, turn& t, envelope& e) {
   auto& mine = static_cast<actor_body<A>&>(b);
@@ -78,20 +78,14 @@ void deliver_to_actor(body& b, turn& t, envelope& e) {
     ~cleaning() { std::destroy_at(&payload); }
   } content{static_cast<letter<Payload>&>(e).body};
   M& message = *static_cast<M*>(open(e, origin));
-  try {
+  call_guarded(mine, t, origin, [&] {
     if constexpr (gives_nothing<A, M>) {
       mine.object.handle(std::move(message));
     } else {
       context me{mine, t, origin, plain<M>};
       call_handler(mine.object, me, message);
     }
-  } catch (const exit_with& x) {
-    mine.stops_itself(t, origin, x.reason());
-  } catch (const std::exception& x) {
-    mine.failed(t, origin, reason_of_failure(x, t));
-  } catch (...) {
-    mine.failed(t, origin, reason_of_failure(t));
-  }
+  });
   if constexpr (callable_message<M>) {
     if (origin.call != 0) [[unlikely]]
       origin.fail(*t.k, origin.sender, origin.call, no_answer(mine));
@@ -101,7 +95,7 @@ void deliver_to_actor(body& b, turn& t, envelope& e) {
 template <class A>
 void make_instance(actor_core& core, context& me) {
   auto& mine = static_cast<actor_body<A>&>(core);
-  core.settings().make(std::addressof(mine.object), me);
+  core.settings->make(std::addressof(mine.object), me);
 }
 template <class A>
 void unmake_instance(actor_core& core) noexcept {
@@ -132,7 +126,7 @@ template <class A, class E>
 concept nearly_handles = requires(A& a, E& m, context& me) { a.handle(m, me); } || requires(A& a, E& m) {
   a.handle(m);
 } || requires(A& a, E& m, self& me) { a.handle(m, me); } || requires(A& a, E& m, context& me) { a.handle(me, m); };
-/// Handlers of the life of an actor are optional, but one that is there must fit.
+/// Handlers of lifecycle messages are optional, but one that exists must be callable.
 template <class A, class E>
 consteval void must_fit() {
   static_assert(handles_message<A, E> || !nearly_handles<A, E>,
@@ -151,11 +145,11 @@ bool dispatch_to(actor_core& core, context& me, const message_type& type, void* 
       requires { typename A::protocol; },
       "an actor's class must list its messages: using protocol = coppice::protocol<...>;");
   A& object = static_cast<actor_body<A>&>(core).object;
-  using life = protocol<started, stopping, stopped, restarting, terminated, receive_timeout, exited>;
+  using life_messages = protocol<started, stopping, stopped, restarting, terminated, receive_timeout, exited>;
   return [&]<class... Es>(protocol<Es...>*) {
     (must_fit<A, Es>(), ...);
     return (try_handler<A, Es>(object, me, type, message) || ...);
-  }(static_cast<life*>(nullptr)) ||
+  }(static_cast<life_messages*>(nullptr)) ||
          try_handlers<A>(object, me, type, message, static_cast<typename A::protocol*>(nullptr));
 }
 template <class A>
@@ -222,7 +216,7 @@ template <class A>
 actor_body<A>::actor_body(std::shared_ptr<const actor_settings> s, actor_birth how)
     : actor_core{class_of<A>, std::move(s), how} {}
 
-/// The type `general` for actors of class `A`, if that has a handler for the message.
+/// `type` with the handler of class `A` for the message, if `A` has one.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
 consteval message_type with_handler(message_type type, const message_type& untyped) {
   type.untyped = &untyped;
@@ -241,7 +235,7 @@ template <class A, class M>
 inline constexpr message_type request_to =
     with_handler<A, M, request_body<M>, &open_request_body<M>>(plain_request<M>, plain_request<M>);
 
-/// The first letter of an actor.
+/// The first envelope of an actor: makes its body.
 template <class A>
 struct actor_start : start_letter {
   std::shared_ptr<const actor_settings> settings;

@@ -1,12 +1,12 @@
 #pragma once
-/// The forms in which a message reaches an actor: plain, with its sender, as a call, from a timer.
+/// The forms in which a message reaches an actor: plain, with its sender, as a call, or from a timer.
 #include <coppice/runtime/call.hpp>
 
 namespace coppice {
 
 class context;
 
-/// A message that says who sent it, as `context::request` makes it. Plain processes may receive it:
+/// A message with its sender, as `context::request` sends it. Plain processes may receive it:
 /// `co_await me.receive<sent<hello>>()`.
 template <class M>
 struct sent {
@@ -36,7 +36,7 @@ void* open_timed(envelope& e, mail_origin& origin) {
 }
 template <class M>
 void close_timed(envelope& e, mail_origin&) {
-  static_cast<letter<timed<M>>&>(e).body.timer = 0;  // it has come: from here on it is a message like any other
+  static_cast<letter<timed<M>>&>(e).body.timer = 0;  // from here on it is a message like any other
 }
 template <class M>
 const M& in_sent(const sent<M>& s) {
@@ -58,7 +58,7 @@ consteval message_type form_of() {
 }
 template <class M>
 inline constexpr message_type plain<sent<M>> = form_of<sent<M>, M, &open_sent<M>, &in_sent<M>>();
-/// A full mailbox takes it: it would end a timer that goes on and on.
+/// A full mailbox accepts it: dropping it would end a repeating timer.
 template <class M>
 consteval message_type timed_type() {
   message_type type = form_of<timed<M>, M, &open_timed<M>, &in_timed<M>>();
@@ -69,12 +69,12 @@ consteval message_type timed_type() {
 template <class M>
 inline constexpr message_type plain<timed<M>> = timed_type<M>();
 
-/// The type of the message itself, whatever form it comes in.
+/// The type of the message itself, whatever its form.
 [[nodiscard]] inline const message_type& content_of(const message_type& type) noexcept {
   return type.content != nullptr ? *type.content : type;
 }
 
-/// A call that somebody holds on to. When it is let go of without an answer, its caller hears so.
+/// Owns a call that is answered later. If it is destroyed without an answer, the caller gets an error.
 class held_call {
  public:
   held_call(kernel& k, mail_origin from) noexcept : origin{from}, kernel_{&k} {}
@@ -93,7 +93,7 @@ class held_call {
   kernel* kernel_;
 };
 
-/// The same message again, in the form it came in.
+/// Makes an envelope for the message in the form in which it was received.
 template <class M>
 [[nodiscard]] envelope* rebuild(mail_origin& origin, M&& message) {
   using content = std::decay_t<M>;
@@ -105,7 +105,7 @@ template <class M>
       return e;
     }
   }
-  // Who called has its answer, or will have it from somebody else: it waits for no message.
+  // A caller that was answered, or will be answered by another process, does not wait for a message.
   if (origin.sender && !origin.called)
     return make_letter<sent<content>>(plain<sent<content>>, origin.sender, std::forward<M>(message));
   return make_mail<content>(plain<content>, std::forward<M>(message));

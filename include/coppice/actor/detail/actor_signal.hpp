@@ -1,0 +1,122 @@
+#pragma once
+/// What actors tell each other, and themselves, ahead of their mail.
+///
+/// A handler never changes its own actor's life directly: a stop, the end of a wait or the end of a child becomes a
+/// signal, which is handled after the handler has returned.
+#include <exception>
+#include <variant>
+
+#include <coppice/runtime/object.hpp>
+
+namespace coppice::detail {
+
+namespace signals {
+
+// -- from a child to its parent
+
+/// The child waits for a decision.
+struct child_failed {
+  pid child{};
+  std::uint64_t instance = 0;  ///< as the parent counts; an older number means that the failure was already answered
+  bool has_instance = false;   ///< false: the instance could not be made, so that there is nothing to resume
+  exit_reason reason{};
+  std::exception_ptr thrown{};  ///< null: it failed without an exception
+};
+/// The child is stopping and waits for children of its own. Its own limit is extended by the time that these may take.
+struct child_waits_for_children {
+  pid child{};
+  std::chrono::nanoseconds at_most{0};
+};
+/// The children of the child have ended, and its own limit starts again.
+struct child_is_ending {
+  pid child{};
+};
+
+// -- from a parent to its child
+
+/// Take no mail, and suspend your children, until `resume`.
+struct suspend {};
+/// Ends one `suspend`.
+struct resume {};
+/// The answer to the child's own failure.
+struct resume_own_failure {
+  std::uint64_t instance = 0;
+};
+struct restart {
+  std::uint64_t instance = 0;  ///< the number of the new instance
+  bool was_suspended = false;  ///< it was suspended for this restart, which ends that suspension
+  exit_reason cause{};
+};
+
+// -- from anybody
+
+struct stop {
+  exit_reason reason{};
+};
+
+// -- from an actor to itself
+
+/// Stop the child at that place, which is a process and not an actor.
+struct stop_child_process {
+  std::uint64_t place = 0;
+  exit_reason reason{};
+};
+/// The wait of a child before its restart is over.
+struct child_restart_due {
+  pid child{};
+  std::uint64_t instance = 0;
+  bool all = false;  ///< its siblings are restarted with it
+  exit_reason cause{};
+};
+/// The guardian of a top-level actor decided to restart it, and the wait is over.
+struct own_restart_due {
+  std::uint64_t instance = 0;
+  exit_reason cause{};
+};
+/// The child has not stopped in time.
+struct child_stop_overdue {
+  pid child{};
+  std::uint64_t wait = 0;  ///< the number of the wait that has timed out
+};
+struct future_timed_out {
+  std::uint64_t number = 0;
+};
+/// A future of the end of another process has timed out.
+struct end_wait_timed_out {
+  std::uint64_t monitor = 0;
+};
+/// The mailbox of `receiver` is full: stop reading own mail until it has room.
+struct receiver_full {
+  pid receiver{};
+};
+struct receiver_has_room {
+  pid receiver{};
+};
+/// The receiver did not have room in time: its signals sent before this one are ignored from now on.
+struct wait_for_room_timed_out {
+  pid receiver{};
+  std::uint64_t wait = 0;
+};
+/// All signals that the receiver sent before the timeout have been handled.
+struct room_signals_caught_up {
+  pid receiver{};
+};
+
+}  // namespace signals
+
+struct actor_signal {
+  std::variant<signals::child_failed, signals::child_waits_for_children, signals::child_is_ending, signals::suspend,
+               signals::resume, signals::resume_own_failure, signals::restart, signals::stop,
+               signals::stop_child_process, signals::child_restart_due, signals::own_restart_due,
+               signals::child_stop_overdue, signals::future_timed_out, signals::end_wait_timed_out,
+               signals::receiver_full, signals::receiver_has_room, signals::wait_for_room_timed_out,
+               signals::room_signals_caught_up>
+      what;
+};
+
+/// Sends a signal that is handled before the mail of `to`.
+void send_signal(kernel& k, pid to, actor_signal s);
+/// The same to the caller itself, after a while.
+[[nodiscard]] timer_ref arm_signal(kernel& k, pid me, std::chrono::nanoseconds after, actor_signal s);
+
+}  // namespace coppice::detail

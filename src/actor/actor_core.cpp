@@ -1,0 +1,160 @@
+// Where the kernel enters an actor: with a signal or a message, with a question, or to destroy it.
+#include <coppice/actor/detail/actor_core.hpp>
+
+#include "internal/child_stopping.hpp"
+#include "internal/fault_handling.hpp"
+#include "internal/future_handling.hpp"
+#include "internal/life_cycle.hpp"
+#include "internal/mail_handling.hpp"
+#include "internal/room_waiting.hpp"
+
+namespace coppice::detail {
+
+actor_core::actor_core(const actor_class& c, std::shared_ptr<const actor_settings> s, actor_birth how) noexcept
+    : life_status{c, how.suspended}, settings{std::move(s)}, aside{*this}, failures{how.failures} {
+  if (!settings->on_receive.empty()) set_slow_path(slow_path::middleware, true);
+}
+
+namespace {
+
+/// One line for each signal: who handles it.
+class signal_dispatch : public duty {
+ public:
+  using duty::duty;
+  void operator()(signals::child_failed& s) { fault_handling{me_, t_}.on(std::move(s)); }
+  void operator()(const signals::child_restart_due& s) { fault_handling{me_, t_}.on(s); }
+  void operator()(const signals::suspend& s) { fault_handling{me_, t_}.on(s); }
+  void operator()(const signals::resume& s) { fault_handling{me_, t_}.on(s); }
+  void operator()(const signals::resume_own_failure& s) { fault_handling{me_, t_}.on(s); }
+  void operator()(const signals::restart& s) { fault_handling{me_, t_}.on(s); }
+  void operator()(const signals::own_restart_due& s) { fault_handling{me_, t_}.on(s); }
+  void operator()(const signals::stop& s) { life_cycle{me_, t_}.stop(s.reason); }
+  void operator()(const signals::stop_child_process& s) { child_stopping{me_, t_}.on(s); }
+  void operator()(const signals::child_stop_overdue& s) { child_stopping{me_, t_}.on(s); }
+  void operator()(const signals::child_waits_for_children& s) { child_stopping{me_, t_}.on(s); }
+  void operator()(const signals::child_is_ending& s) { child_stopping{me_, t_}.on(s); }
+  void operator()(const signals::future_timed_out& s) { future_handling{me_, t_}.on(s); }
+  void operator()(const signals::end_wait_timed_out& s) { future_handling{me_, t_}.on(s); }
+  void operator()(const signals::receiver_full& s) { room_waiting{me_, t_}.on(s); }
+  void operator()(const signals::receiver_has_room& s) { room_waiting{me_, t_}.on(s); }
+  void operator()(const signals::wait_for_room_timed_out& s) { room_waiting{me_, t_}.on(s); }
+  void operator()(const signals::room_signals_caught_up& s) { room_waiting{me_, t_}.on(s); }
+};
+
+void handle_wake_up(actor_core& me, turn& t, envelope& e) {
+  if (e.type == &plain<gate_token>)
+    mail_handling{me, t}.receive_from_gate();
+  else if (e.type == &plain<replay_mail>)
+    mail_handling{me, t}.replay();
+  else if (e.type == &plain<receive_check>)
+    mail_handling{me, t}.check_receive_timeout(take_body<receive_check>(e));
+  else
+    e.type->drop(*t.k, e, {});
+}
+
+verdict handle(actor_core& me, turn& t, envelope& e) {
+  switch (e.what()) {
+    case signal::start: life_cycle{me, t}.begin(static_cast<start_letter&>(e)); return verdict::alive;
+    case signal::order: {
+      struct emptying {
+        actor_signal& s;
+        ~emptying() { std::destroy_at(&s); }
+      } const from{static_cast<letter<actor_signal>&>(e).body};
+      std::visit(signal_dispatch{me, t}, from.s.what);
+      return verdict::alive;
+    }
+    case signal::reply: future_handling{me, t}.receive_reply(e); return verdict::alive;
+    case signal::message: return mail_handling{me, t}.receive(e);
+    case signal::wake: handle_wake_up(me, t, e); return verdict::alive;
+    default: e.type->drop(*t.k, e, {}); return verdict::alive;
+  }
+}
+
+}  // namespace
+
+verdict actor_core::offer(body& b, turn& t, envelope& e) {
+  auto& me = static_cast<actor_core&>(b);
+  verdict v = verdict::alive;
+  mail_origin nobody;
+  // Outside of a handler too: for example a message that could not be copied is a failure of the actor.
+  call_guarded(me, t, nobody, [&] { v = handle(me, t, e); });
+  return t.ends ? verdict::ended : v;
+}
+
+// ---- exceptions
+
+namespace {
+void fail_call(turn& t, mail_origin& origin, errc code, std::string text) {
+  if (const std::uint64_t call = std::exchange(origin.call, 0))
+    origin.fail(*t.k, origin.sender, call, error{code, std::move(text)});
+}
+}  // namespace
+
+void actor_core::handler_threw(turn& t, mail_origin& origin, exit_reason why) {
+  if (origin.call != 0) fail_call(t, origin, errc::no_reply, to_string(id()) + " failed: " + why.to_string());
+  fault_handling{*this, t}.fail(std::move(why), std::current_exception());
+}
+
+void actor_core::handler_threw_exit_with(turn& t, mail_origin& origin, const exit_reason& why) {
+  if (origin.call != 0) fail_call(t, origin, errc::exited, why.to_string());
+  life_cycle{*this, t}.stop(why);
+}
+
+void actor_core::end_broken(turn& t, mail_origin& origin, const broken_invariant& found) {
+  set_broken();
+  t.ending = reason_of_failure(found, t);
+  t.ends = true;
+  if (origin.call != 0) fail_call(t, origin, errc::exited, t.ending.to_string());
+}
+
+// ---- the end, and questions of observers
+
+namespace {
+void cancel_timers(kernel& k, rare_parts& parts) noexcept {
+  parts.timers.cancel_all(k);
+  parts.receive_timeout.disarm(k);
+  parts.room.cancel_deadlines(k);
+  k.disarm(parts.own.restart_timer);
+  for (const auto& [who, c] : parts.children) {
+    k.disarm(c.restart_timer);
+    k.disarm(c.stop_timer);
+  }
+}
+
+/// Drops mail that the actor did not handle.
+void drop_unhandled(kernel& k, pid me, envelope* e, const loss& how) {
+  if (e->type == &plain<continuation_ready>)
+    fail_future(k, *static_cast<letter<continuation_ready>*>(e)->body.future, how);
+  const bool is_mail = e->what() == signal::message && e->type != &plain<poison_pill> && e->type != &plain<terminated>;
+  if (is_mail && !k.crashed()) k.note_dead_letter(me, *e);
+  discard(k, e, how);
+}
+}  // namespace
+
+void actor_core::destroy(body& b, kernel& k) noexcept {
+  auto& me = static_cast<actor_core&>(b);
+  me.instance.destroy_if_any(me, me.type_of_actor());
+  const loss how = loss_by(me.id());
+  if (me.rare) {
+    cancel_timers(k, *me.rare);
+    for (envelope* e : std::exchange(me.rare->stash, {})) drop_unhandled(k, me.id(), e, how);
+    me.rare->futures.fail_all(k, how);
+  }
+  while (envelope* e = me.aside.take()) drop_unhandled(k, me.id(), e, how);
+  if (me.rare && me.rare->gate)
+    for (envelope* e : k.close_gate(me.id())) drop_unhandled(k, me.id(), e, how);
+  me.type_of_actor().free(me);
+}
+
+envelope* actor_core::in_hand(const body& b) noexcept {
+  return static_cast<const actor_core&>(b).mail_in_hand.load(std::memory_order_acquire);
+}
+
+std::uint32_t actor_core::held(const body& b) noexcept {
+  const auto& me = static_cast<const actor_core&>(b);
+  std::size_t all = me.aside.size();
+  if (me.rare) all += me.rare->stash.size() + (me.rare->gate ? me.rare->gate->size() : 0);
+  return static_cast<std::uint32_t>(all);
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,88 @@
+#include "internal/child_processes.hpp"
+
+#include <coppice/spec/child_spec.hpp>
+
+#include "internal/fault_handling.hpp"
+
+namespace coppice::detail {
+
+void ensure_may_spawn(const actor_core& me) {
+  if (!me.is_active())
+    throw spawn_failed{error{errc::stopped, to_string(me.id()) + " is stopping or restarting, and starts no children"}};
+}
+
+void add_child(actor_core& me, turn& t, child_record c) {
+  const pid who = c.who;
+  c.place = me.parts().children.next_place();
+  c.running_since = t.k->now();
+  me.parts().children.add(std::move(c));
+  t.k->adopt(*t.p, me.id(), who, true, {});
+}
+
+result<pid> child_processes::start(const child_spec& spec) {
+  ensure_may_spawn(me_);
+  if (const auto wrong = check(spec); !wrong) return std::unexpected{wrong.error()};
+  if (spec.type == child_type::actor)
+    return coppice::fail(errc::invalid, "'" + spec.id + "' is an actor: spawn its props, and it is supervised as one");
+  if (spec.start.how().how == recipe::kind::function)
+    return coppice::fail(errc::invalid, "'" + spec.id + "' has a start function, which only a supervisor can run");
+  const result<pid> started = spawn(spec);
+  if (started)
+    add_child(me_, t_,
+              {.who = *started,
+               .name = spec.id,
+               .spec = std::make_shared<const child_spec>(spec),
+               .shutdown = spec.shutdown.value_or(default_shutdown(spec.type))});
+  return started;
+}
+
+result<pid> child_processes::spawn(const child_spec& spec) {
+  birth with{.parent = me_.id(), .linked = true};
+  if (!spec.name.empty()) with.called = birth::by(spec.name, {});
+  return spec.start.how().spawn(host(), std::move(with));
+}
+
+void child_processes::start_again(const child_record& ended) {
+  child_record c = me_.parts().children.remove(ended.who);
+  result<pid> started = coppice::fail(errc::start_failed);
+  try {
+    started = spawn(*c.spec);
+  } catch (...) {  // for example an argument that could not be copied
+    started = coppice::fail(errc::start_failed, reason_of_failure(t_).to_string());
+  }
+  if (!started)
+    return fault_handling{me_, t_}.fail(
+        exit_reason::error("can't start '" + c.name + "': " + started.error().to_string()), nullptr);
+  c.who = *started;
+  c.failure_is_open = c.stopping = c.start_again = false;
+  c.stop_steps = {};
+  c.stop_wait = 0;
+  c.stop_limit = {};
+  c.running_since = host().now();
+  ++c.instance;
+  host().adopt(*t_.p, me_.id(), *started, true, {});
+  me_.parts().children.add(std::move(c));
+}
+
+void answer_which_children(actor_core& me, turn& t, envelope& request) {
+  const auto asked = take_body<request_body<calls::which_children>>(request);
+  std::vector<child_info> all;
+  const time_point now = t.k->now();
+  constexpr std::chrono::nanoseconds none{0};
+  if (me.rare)
+    for (const child_record* c : me.rare->children.in_order()) {
+      const bool down = c->spec && !t.k->alive(c->who);  // a process that waits for its restart
+      const auto waits = c->failure_is_open || down ? t.k->remaining(c->restart_timer).value_or(none) : none;
+      all.push_back({.id = c->name.empty() ? to_string(c->who) : c->name,
+                     .who = down ? pid{} : c->who,
+                     .state = down || waits.count() > 0 ? child_state::restarting : child_state::running,
+                     .type = c->spec ? c->spec->type : child_type::actor,
+                     .restarts = c->restarts,
+                     .last_reason = c->last_failure,
+                     .uptime = down ? none : now - c->running_since,
+                     .waits = waits});
+    }
+  answer<std::vector<child_info>>(*t.k, asked.caller, asked.call, std::move(all));
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,128 @@
+#include "internal/handler_calls.hpp"
+
+namespace coppice::detail {
+
+error no_answer(const actor_core& who) {
+  return error{errc::no_reply,
+               to_string(who.id()) + (who.failure_is_open() ? " failed" : " handled the request and did not answer")};
+}
+
+void handler_calls::deliver(envelope& e) {
+  t_.message = e.type;
+  const bool direct = me_.settings->on_receive.empty() && !me_.has_behaviours();
+  if (!direct || e.type->for_body != &me_.type_of_actor().plain) return deliver_opened(e);
+  note_received(content_of(*e.type));
+  e.type->deliver(me_, t_, e);
+}
+
+namespace {
+/// From here on whoever handles the message answers its call, and not the envelope.
+void detach_call(envelope& e) {
+  mail_origin nobody;
+  if (e.type->is_request) e.type->close(e, nobody);
+}
+}  // namespace
+
+void handler_calls::deliver_opened(envelope& e) {
+  if (e.type->open == nullptr) {
+    host().note_unhandled(me_.id(), e);
+    return e.type->drop(host(), e, {});
+  }
+  mail_origin origin;
+  void* message = e.type->open(e, origin);
+  if (origin.timer != 0) {
+    bool wanted = false;
+    try {
+      wanted = me_.rare && me_.rare->timers.fired(host(), me_.id(), origin.timer);
+    } catch (...) {  // the message could not be copied for the next time, so there is no next time
+      (void)me_.rare->timers.cancel(host(), origin.timer);
+      e.type->drop(host(), e, {});
+      throw;
+    }
+    if (!wanted) return e.type->drop(host(), e, {});
+    e.type->close(e, origin);
+  }
+  if (run_message(origin, content_of(*e.type), message, &e)) return;
+  detach_call(e);
+  e.type->drop(host(), e, {});
+}
+
+void handler_calls::deliver_notice(const message_type& type, void* message) {
+  mail_origin nobody;
+  (void)run_message(nobody, type, message, nullptr);
+}
+
+bool handler_calls::run_message(mail_origin& origin, const message_type& type, void* message, envelope* whole) {
+  bool moved = false;
+  note_received(type);
+  t_.message = &type;
+  call_guarded(me_, t_, origin, [&] {
+    context self{me_, t_, origin, type};
+    through_middleware(self, type, message, [&] {
+      if (moved || dispatch(self, type, message, whole == nullptr) || whole == nullptr) return;
+      if (!call_rest_handler(self, *whole, moved)) note_unhandled(origin, type, *whole);
+    });
+  });
+  if (const std::uint64_t call = std::exchange(origin.call, 0))
+    origin.fail(host(), origin.sender, call, no_answer(me_));
+  return moved;
+}
+
+void handler_calls::note_unhandled(mail_origin& origin, const message_type& type, const envelope& whole) {
+  host().note_unhandled(me_.id(), whole);
+  if (const std::uint64_t call = std::exchange(origin.call, 0))
+    origin.fail(host(), origin.sender, call,
+                error{errc::no_reply, to_string(me_.id()) + " has no handler for " + std::string{type.name}});
+}
+
+/// Calls the handler for `any_message`. False: there is none.
+bool handler_calls::call_rest_handler(context& self, envelope& whole, bool& moved) {
+  const auto move_out = [&] {
+    detach_call(whole);
+    any_message rest{host(), whole.type->relocate(whole)};
+    moved = true;
+    return rest;
+  };
+  if (me_.has_behaviours()) {
+    const behaviour now = me_.rare->behaviours.all.back();
+    if (!now.handles_rest()) return false;
+    any_message rest = move_out();
+    return now.handle(self, plain<any_message>, &rest);
+  }
+  if (me_.type_of_actor().rest == nullptr) return false;
+  me_.type_of_actor().rest(me_, self, move_out());
+  return true;
+}
+
+void handler_calls::run_middleware(context& self, const message_type& type, void* message,
+                                   const std::function<void()>& inner) {
+  const auto& chain = me_.settings->on_receive;
+  const message_view view{type, message};
+  const std::function<void(std::size_t)> from = [&](std::size_t i) {
+    if (i == chain.size()) return inner();
+    chain[i](self, view, [&, i] { from(i + 1); });
+  };
+  from(0);
+}
+
+bool handler_calls::dispatch(context& self, const message_type& type, void* message, bool of_life) {
+  if (me_.has_behaviours()) {
+    const behaviour now = me_.rare->behaviours.all.back();  // a copy: the handler may replace it
+    if (now.handle(self, type, message)) return true;
+    if (!of_life) return false;
+  }
+  return me_.instance.exists() && me_.type_of_actor().dispatch(me_, self, type, message);
+}
+
+void handler_calls::note_received(const message_type& type) {
+  if (me_.rare && me_.rare->receive_timeout.is_set() && !type.unnoticed)
+    me_.rare->receive_timeout.note_message(host().now());
+}
+
+void handler_calls::log_ignored_exception(std::string_view hook) {
+  host().log(
+      log_level::error, "exception in stop hook ignored",
+      {{"pid", to_string(me_.id())}, {"hook", std::string{hook}}, {"reason", reason_of_failure(t_).to_string()}});
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,20 @@
+#pragma once
+/// What the classes in this folder have in common: each carries out one duty of an actor, in one turn of its process,
+/// and has no state of its own. They are made where they are needed: `life_cycle{me, t}.stop(reason)`.
+#include <coppice/actor/context.hpp>
+
+namespace coppice::detail {
+
+class duty {
+ public:
+  duty(actor_core& me, turn& t) noexcept : me_{me}, t_{t} {}
+
+ protected:
+  [[nodiscard]] kernel& host() const noexcept { return *t_.k; }
+  void signal_to(pid who, actor_signal s) const { send_signal(host(), who, std::move(s)); }
+
+  actor_core& me_;
+  turn& t_;
+};
+
+}  // namespace coppice::detail

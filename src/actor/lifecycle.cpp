@@ -1,0 +1,14 @@
+#include <coppice/actor/lifecycle.hpp>
+
+namespace coppice {
+
+std::string_view to_string(terminated::cause why) noexcept {
+  switch (why) {
+    case terminated::cause::stopped: return "stopped";
+    case terminated::cause::not_found: return "not_found";
+    case terminated::cause::node_gone: return "node_gone";
+  }
+  return "unknown";
+}
+
+}  // namespace coppice

@@ -1,0 +1,172 @@
+#include "internal/mail_handling.hpp"
+
+#include "internal/child_processes.hpp"
+#include "internal/ends_of_others.hpp"
+#include "internal/future_handling.hpp"
+#include "internal/handler_calls.hpp"
+#include "internal/life_cycle.hpp"
+
+namespace coppice::detail {
+
+bool was_abandoned(const turn& t) {
+  return t.guard.state.load(std::memory_order_acquire) != stall_guard::none && t.guard.was_taken();
+}
+
+// ---- from the queue
+
+verdict mail_handling::receive(envelope& e) {
+  verdict v = verdict::alive;
+  if (receive_system_message(e, v)) return v;
+  if (!me_.next_in_turn()) return put_aside_from_queue(e);
+  handler_calls{me_, t_}.deliver(e);
+  return verdict::alive;
+}
+
+bool mail_handling::receive_system_message(envelope& e, verdict& v) {
+  if (e.type == &plain<exited>) {
+    if (!ends_of_others{me_, t_}.receive_exited(e)) v = put_aside_from_queue(e);
+  } else if (e.type == &plain<down>) {
+    ends_of_others{me_, t_}.receive_down(e);
+  } else if (e.type == &plain<terminated>) {
+    if (me_.next_in_turn())
+      ends_of_others{me_, t_}.receive_terminated(e);
+    else
+      v = put_aside_from_queue(e);
+  } else if (e.type == &plain<poison_pill>) {
+    if (me_.next_in_turn())
+      life_cycle{me_, t_}.drain();
+    else if (!me_.is_stopping() && !me_.has_ended())
+      v = put_aside_from_queue(e);
+  } else if (e.type == &plain_request<calls::which_children>) {
+    answer_which_children(me_, t_, e);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// ---- put aside, and replayed
+
+verdict mail_handling::put_aside_from_queue(envelope& e) {
+  me_.aside.add(&e);
+  return verdict::kept;
+}
+
+void mail_handling::put_aside(envelope* e) {
+  e->tag = envelope::tag_of(t_.p->serial(), e->type == &plain<continuation_ready> ? signal::reply : signal::message);
+  e->next.store(nullptr, std::memory_order_relaxed);
+  me_.aside.add(e);
+}
+
+void mail_handling::continue_with_mail() {
+  if (!me_.takes_mail() || me_.aside.replaying) return;
+  if (!me_.aside.empty()) {
+    if (!std::exchange(me_.aside.replay_scheduled, true))
+      host().send(me_.id(), signal::wake, make_letter<replay_mail>(plain<replay_mail>));
+  } else if (me_.rare && std::exchange(me_.rare->gate_token_parked, false)) {
+    host().push_token(me_.id());
+  }
+}
+
+/// Stops at the end of the turn's budget, and when a signal waits that goes first. The rest stays aside, so that a
+/// failure does not move all of it.
+void mail_handling::replay() {
+  me_.aside.replay_scheduled = false;
+  struct replaying {
+    bool& flag;
+    explicit replaying(bool& f) : flag{f} { flag = true; }
+    ~replaying() { flag = false; }
+    replaying(const replaying&) = delete;
+    replaying& operator=(const replaying&) = delete;
+  };
+  {
+    const replaying now{me_.aside.replaying};
+    while (me_.takes_mail() && !me_.aside.empty() && !t_.ends && t_.budget > 0 &&
+           t_.p->urgent.load(std::memory_order_relaxed) == 0) {
+      --t_.budget;
+      const open_envelope e{me_.aside.take()};
+      if (e.get().what() == signal::reply)
+        future_handling{me_, t_}.receive_reply(e.get());
+      else
+        receive_outside_of_queue(e.get());
+      if (was_abandoned(t_)) return;
+    }
+  }
+  if (me_.is_active()) continue_with_mail();
+}
+
+namespace {
+/// Says which message is being handled, for a thread that abandons the actor: it has to answer the call in it.
+class message_in_hand {
+ public:
+  message_in_hand(std::atomic<envelope*>& hand, const turn& t, envelope& mail) : hand_{hand}, t_{t} {
+    ensure(hand_.load(std::memory_order_relaxed) == nullptr, "an actor handles two messages at once");
+    hand_.store(&mail, std::memory_order_release);
+  }
+  ~message_in_hand() {
+    hand_.store(nullptr, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other thread executes the barrier
+    (void)was_abandoned(t_);  // a thread that is about to abandon the actor must be done with the envelope
+  }
+  message_in_hand(const message_in_hand&) = delete;
+  message_in_hand& operator=(const message_in_hand&) = delete;
+
+ private:
+  std::atomic<envelope*>& hand_;
+  const turn& t_;
+};
+}  // namespace
+
+void mail_handling::receive_outside_of_queue(envelope& e) {
+  const message_in_hand now{me_.mail_in_hand, t_, e};
+  verdict v = verdict::alive;
+  if (!receive_system_message(e, v)) handler_calls{me_, t_}.deliver(e);
+  ensure(v != verdict::kept, "mail that was being replayed was put aside again");
+}
+
+void mail_handling::unstash(std::size_t how_many) {
+  if (!me_.rare) return;
+  std::vector<envelope*> next;
+  for (std::deque<envelope*>& stash = me_.rare->stash; how_many > 0 && !stash.empty(); --how_many) {
+    next.push_back(stash.front());
+    stash.pop_front();
+  }
+  for (auto e = next.rbegin(); e != next.rend(); ++e) me_.aside.add_first(*e);
+  continue_with_mail();
+}
+
+// ---- mailboxes with a limit or with priorities
+
+void mail_handling::receive_from_gate() {
+  ensure(me_.rare && me_.rare->gate, "a gate token reached an actor without a limited mailbox");
+  if (!me_.next_in_turn()) {
+    me_.rare->gate_token_parked = true;
+    return;
+  }
+  envelope* mail = me_.rare->gate->take(host(), me_.id());
+  if (mail == nullptr) return;
+  const open_envelope e{mail};
+  t_.message = mail->type;
+  try {
+    receive_outside_of_queue(*mail);
+  } catch (...) {  // without a token the gate would never be looked at again
+    host().push_token(me_.id());
+    throw;
+  }
+  if (!me_.has_ended()) host().push_token(me_.id());
+}
+
+// ---- receive timeout
+
+void mail_handling::check_receive_timeout(receive_check check) {
+  if (!me_.rare || !me_.rare->receive_timeout.is_current(check)) return;
+  receive_timeout_check& timeout = me_.rare->receive_timeout;
+  const std::chrono::nanoseconds limit = timeout.limit();
+  if (!me_.takes_mail()) return timeout.arm(host(), me_.id(), limit);
+  if (const auto left = timeout.left(host().now()); left.count() > 0) return timeout.arm(host(), me_.id(), left);
+  receive_timeout event{limit};
+  handler_calls{me_, t_}.deliver_notice(plain<receive_timeout>, &event);
+  if (timeout.is_current(check)) timeout.arm(host(), me_.id(), limit);
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,29 @@
+#include <stdexcept>
+
+#include <coppice/actor/detail/actor_core.hpp>
+
+namespace coppice {
+
+void check(const mailbox& box) {
+  if (box.waits_at_most.count() <= 0)
+    throw std::invalid_argument{"actor_options::mailbox: waits_at_most must be positive"};
+  if (box.when_full == when_full::sender_waits && box.capacity == 0)
+    throw std::invalid_argument{"actor_options::mailbox: sender_waits needs a capacity"};
+}
+
+namespace detail {
+
+std::shared_ptr<gate> make_gate(const actor_settings& s) {
+  const coppice::mailbox& box = s.mailbox;
+  if (box.capacity == 0 && !box.by_priority) return nullptr;
+  static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool full) {
+    if (full)
+      send_signal(k, sender, {signals::receiver_full{receiver}});
+    else
+      send_signal(k, sender, {signals::receiver_has_room{receiver}});
+  };
+  return std::make_shared<gate>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
+}
+
+}  // namespace detail
+}  // namespace coppice
