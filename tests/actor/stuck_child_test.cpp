@@ -1,0 +1,198 @@
+// Children that do not stop: they are asked, killed and then abandoned, and hold up neither the stop nor the restart of
+// their parent for ever.
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "stage.hpp"
+
+namespace {
+
+using namespace coppice;
+
+/// A parent and a child whose code does not return for a while.
+struct family : stage {
+  explicit family(std::chrono::nanoseconds stuck_for, const actor_options& how = {}) {
+    root("p");
+    child("p", "c", how);
+    stick("c", stuck_for);
+    tell("c", "this is never handled");
+    settle();
+    (void)book.take();
+  }
+};
+
+TEST(stuck_child, is_killed_and_then_abandoned_when_its_parent_stops) {
+  family s{24h};
+  s.stop("p");
+  s.pass(9900ms);
+  EXPECT_EQ(s.end_of("c"), "lives") << "5 s until it is killed, and 5 s until it is abandoned";
+  EXPECT_EQ(s.end_of("p"), "lives");
+  s.pass(200ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(stuck_child, does_not_hold_up_the_restart_of_its_parent) {
+  family s{24h};
+  s.fail("p");
+  EXPECT_EQ(s.said("p"), -1);
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.end_of("p"), "lives");
+  EXPECT_EQ(s.said("p"), 0) << "a new instance takes mail";
+}
+
+TEST(stuck_child, that_returns_after_its_limit_ends_by_the_kill) {
+  family s{7s};
+  s.stop("p");
+  s.pass(8s);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "killed");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(slow_child, is_not_killed_within_its_limit) {
+  family s{4900ms};
+  s.stop("p");
+  s.pass(4999ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "shutdown");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(slow_child, has_the_limit_that_its_props_say) {
+  family s{20s, {.shutdown = coppice::shutdown{30s}}};
+  s.stop("p");
+  s.pass(21s);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "shutdown");
+
+  family without{1h, {.shutdown = coppice::shutdown::infinity()}};
+  without.stop("p");
+  without.pass(61min);
+  without.settle();
+  EXPECT_EQ(without.end_of("c"), "shutdown");
+
+  family brutal{1s, {.shutdown = coppice::shutdown::brutal_kill()}};
+  brutal.stop("p");
+  brutal.pass(2s);
+  brutal.settle();
+  EXPECT_EQ(brutal.end_of("c"), "killed");
+}
+
+TEST(stuck_child, is_abandoned_after_the_time_that_the_props_of_its_parent_say) {
+  stage s;
+  s.root("p", {.abandon_after = 100ms});
+  s.child("p", "c", {.shutdown = coppice::shutdown{200ms}});
+  s.stick("c", 24h);
+  s.stop("p");
+  s.pass(290ms);
+  EXPECT_EQ(s.end_of("p"), "lives");
+  s.pass(200ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(stuck_grandchild, holds_up_nobody_and_only_it_is_killed) {
+  stage s;
+  s.root("p");
+  s.child("p", "c");
+  s.child("c", "g");
+  s.child("g", "gg");
+  s.stick("gg", 24h);
+  s.stop("p");
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("gg"), "abandoned");
+  EXPECT_EQ(s.end_of("g"), "shutdown") << "it has waited for 10 s, which its own limit does not include";
+  EXPECT_EQ(s.end_of("c"), "shutdown");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(stuck_grandchild, does_not_hold_up_a_restart) {
+  stage s;
+  s.root("p");
+  s.child("p", "c");
+  s.child("c", "g");
+  s.stick("g", 24h);
+  s.fail("p");
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "shutdown");
+  EXPECT_EQ(s.said("p"), 0);
+}
+
+TEST(stuck_child, that_sticks_after_its_own_children_have_ended_has_a_limit_too) {
+  stage s;
+  s.root("p");
+  s.child("p", "c");
+  s.child("c", "g");
+  s.stick("g", 2s);
+  s.stop("p");
+  s.stick("c", 24h);
+  s.tell("c", "this is never handled");
+  s.pass(20100ms);  // 10 s for that child at most, 5 s for itself, 5 s after the kill
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(poisoned_child, has_no_limit_until_its_parent_is_stopped) {
+  family s{1h};
+  poison_actor(s.rt(), s.who("p"));
+  s.pass(30min);
+  EXPECT_EQ(s.end_of("p"), "lives") << "a poisoned actor may take its time";
+  s.stop("p");
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(stop_limits, that_make_no_sense_are_refused) {
+  EXPECT_THROW((void)props<player>(nullptr, "a").with({.shutdown = coppice::shutdown{-1s}}), std::invalid_argument);
+  EXPECT_THROW((void)props<player>(nullptr, "a").with({.abandon_after = 0s}), std::invalid_argument);
+}
+
+// ---- with real threads
+
+struct hang {};
+struct hangs {
+  using protocol = coppice::protocol<hang>;
+  hangs(std::latch& in, std::latch& out) : in_{&in}, out_{&out} {}
+  void handle(hang) const {
+    in_->count_down();
+    out_->wait();
+  }
+
+ private:
+  std::latch* in_;
+  std::latch* out_;
+};
+struct parent_of_hanging {
+  using protocol = coppice::protocol<>;
+  parent_of_hanging(context& me, std::latch& in, std::latch& out) {
+    const auto child = me.spawn(
+        props<hangs>(std::ref(in), std::ref(out)).with({.shutdown = coppice::shutdown{std::chrono::milliseconds{20}}}));
+    me.send(child, hang{});
+  }
+};
+
+TEST(stuck_child, does_not_hold_up_its_parent_on_real_threads) {
+  std::latch in{1};
+  std::latch out{1};
+  runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+  const auto parent =
+      spawn_actor(rt, props<parent_of_hanging>(std::ref(in), std::ref(out)).with({.abandon_after = 20ms}));
+  in.wait();
+  stop_actor(rt, parent);
+  while (rt.alive(parent.id())) std::this_thread::yield();  // never, if the child held it up
+  out.count_down();
+}
+
+}  // namespace
