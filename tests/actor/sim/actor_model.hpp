@@ -129,13 +129,14 @@ inline void model::check_verdicts(const life& l) const {
   restart_window window;
   time_point since = l.parent ? l.spawned : time_point{};
   unsigned in_a_row = 0;
+  time_point latest{};  // a decider says its time at once, an event is seen a little later
   std::set<std::uint64_t> passed_on;
   for (const verdict* v : verdicts_on(who_)) {
     require(v->parent == (l.parent ? l.parent : who_), "somebody else decided");
     require(v->id != 0 && p_.faults.contains(v->id), "a decision about nothing that has failed");
     const fault& f = p_.faults.at(v->id);
     require(!f.quiet, "a failure of a hook was answered that changes nothing");
-    time_point at = v->at;
+    time_point at = std::max(v->at, latest);
     directive expected = by.what == rules::kind::always_stop ? directive::stop : directive::restart;
     // One that was never made has nothing to go on with when its parent, failed for it, is resumed.
     const bool made_anew = l.parent && (passed_on.contains(v->id) || p_.speechless.contains({who_, v->id}));
@@ -148,11 +149,12 @@ inline void model::check_verdicts(const life& l) const {
         continue;
       }
       expected = said->second.said.what;
-      at = said->second.at;
+      at = std::max(said->second.at, latest);
       require(by.what == rules::kind::custom || by.limit == unlimited ||
                   said->second.restarts == window.count(at, by.limit),
               "the decider was told another number of restarts");
     }
+    latest = at;
     if (made_anew) expected = directive::restart;
     if (expected == directive::escalate) passed_on.insert(v->id);
     if (expected == directive::resume && f.who == who_ && !f.made) expected = directive::restart;
@@ -164,7 +166,7 @@ inline void model::check_verdicts(const life& l) const {
     require(v->what == expected,
             "decided was " + std::string{to_string(v->what)} + " in the place of " + std::string{to_string(expected)});
     mark(to_string(v->what));
-    if (made_anew)
+    if (made_anew && by.what == rules::kind::custom)
       since = v->at;
     else
       check_wait(l, *v, by, since, in_a_row);
