@@ -1,4 +1,4 @@
-// Restarts of actors that wait. Reference facts 106, 121-126, 135, T4, T36, U5, U19.
+// Restarts of actors after a wait.
 #include <set>
 
 #include "stage.hpp"

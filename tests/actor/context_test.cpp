@@ -1,4 +1,4 @@
-// What an actor can do in its handlers (reference facts 1-60; T13-T20, T37).
+// What an actor can do in its handlers.
 #include <gtest/gtest.h>
 
 #include <coppice/supervision/supervisor.hpp>

@@ -1,4 +1,4 @@
-// What the four answers to a failure do, to the child, to those below it, and up the tree. Reference facts 79-99.
+// What the four directives do to the child, to its descendants, and up the tree.
 #include "stage.hpp"
 
 namespace {

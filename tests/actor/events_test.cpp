@@ -1,5 +1,4 @@
-// What others see: dead letters and supervision events, on the stream and in the log (reference facts 99, 165-170; T6,
-// T23; U8).
+// What observers see: dead letters and supervision events, on the event stream and in the log.
 #include <gtest/gtest.h>
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// What counts as a failure, and what happens until it is answered. Reference facts 76-87, 27-30, U22, U27.
+// What counts as a failure, and what happens until the parent has decided.
 #include "stage.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// Top-level actors: nobody is above them, and a guardian answers. Reference facts 15, 120, 136-145, T5, T26, U4.
+// Top-level actors: they have no parent, and a guardian decides when they fail.
 #include "stage.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// Birth, stop and restart of an actor, and what it hears of them. Reference facts 55-75.
+// Start, stop and restart of an actor, and the messages it gets about them.
 #include "stage.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// How often a child may fail. Reference facts 90, 111-120, T1-T3, T31.
+// How often a child may fail before it is stopped.
 #include "stage.hpp"
 
 namespace {

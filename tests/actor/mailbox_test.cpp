@@ -1,4 +1,4 @@
-// Mailboxes with a limit or with priorities (reference facts 182-189; T21, T39; U15).
+// Mailboxes with a limit or with priorities.
 #include <gtest/gtest.h>
 
 #include <set>

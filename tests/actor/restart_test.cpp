@@ -1,4 +1,4 @@
-// What a restart does, what it leaves as it was, and what gets in its way. Reference facts 64-75, T32, T40.
+// What a restart changes, what it keeps, and what can interrupt it.
 #include "stage.hpp"
 
 namespace {

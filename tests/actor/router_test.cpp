@@ -1,4 +1,4 @@
-// Routers (reference facts 190-200; T24; U14).
+// Routers.
 #include <gtest/gtest.h>
 
 #include <map>

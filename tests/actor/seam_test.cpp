@@ -1,4 +1,4 @@
-// Actors below supervisors, and supervisors below actors. Reference facts 247-253, 271; T28 of the tree view.
+// Actors below supervisors, and supervisors below actors.
 #include <coppice/supervision/tree.hpp>
 
 #include "stage.hpp"

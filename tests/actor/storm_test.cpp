@@ -1,5 +1,5 @@
 // Whole trees of actors that fail at random, with every answer there is: whatever happens, in the end nobody is left
-// suspended, orphaned or remembered after its end. Reference themes T33, T40.
+// suspended, orphaned or remembered after its end.
 #include <thread>
 
 #include "stage.hpp"

@@ -1,4 +1,4 @@
-// Who is asked when a child fails, and to whom the answer is done. Reference facts 14, 86-87, 95, 99-110, T6-T9, T34.
+// Who decides when a child fails, and which children the decision applies to.
 #include "stage.hpp"
 
 namespace {

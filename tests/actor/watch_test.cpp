@@ -1,4 +1,4 @@
-// Watching others (reference facts 147-164; T11, T12, T35).
+// Watching other processes.
 #include <gtest/gtest.h>
 
 #include "studio.hpp"
