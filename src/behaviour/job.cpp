@@ -1,12 +1,14 @@
 #include <stdexcept>
 
 #include <coppice/behaviour/async_stream.hpp>
+#include <coppice/spec/detail/stop_ladder.hpp>
 
 namespace coppice::detail {
 
 void job_base::finish(kernel& k) {
   auto* news = make_letter<job_done>(plain<job_done>, shared_from_this());
-  done_.store(true, std::memory_order_release);
+  const bool twice = done_.exchange(true, std::memory_order_release);
+  ensure(!twice, "a job was finished twice");
   k.send(caller, signal::reply, news);
 }
 
@@ -20,13 +22,14 @@ void job_base::must_be_mine() const {
 void job_base::cut_link() {
   if (!std::exchange(linked, false)) return;
   turn* t = turn_here();
-  if (t == nullptr || t->k->pid_of(*t->p) != caller) return;  // it ends, or was ended in somebody else's turn
-  // A link whose word is still on the way is made known first: what is not known can not be cut, and would come later.
+  if (t == nullptr || t->k->pid_of(*t->p) != caller) return;  // the owner ends, or was ended in another process's turn
+  // The link that the job makes itself may still be in flight. It is recorded first: an unknown link cannot be cut, and
+  // would arrive later.
   if (links_itself) t->k->adopt(*t->p, caller, who, true, {});
   const kernel_section mine{*t->p, caller.serial()};
-  if (!mine) return;  // the owner is ending, and tells its links so
+  if (!mine) return;  // the owner was abandoned, and its links have been notified
   t->k->unlink(*t->p, who);
-  // What an owner that traps exits was told of it already, it hears from the result.
+  // The result reports the end of the job: drop an exit that an owner which traps exits has received already.
   if (t->p->process->type != &coroutine::type_of) return;
   const auto from_it = [](const envelope& e, std::uint64_t it) {
     const auto& x = static_cast<const letter<exited>&>(e).body;
@@ -51,18 +54,15 @@ task<bool> end_job(std::shared_ptr<job_base> job, exit_reason how, std::chrono::
   kernel& k = kernel_here();
   job->cut_link();
   const bool brutal = how.what() == exit_reason::kind::kill;
-  if (!brutal) {
-    k.send_exit(job->who, {job->caller, how, false});
-    co_await until_done(job, timeout);
-  }
-  const bool in_time = job->is_done();
-  if (!in_time) job->kill();
+  process_stop stop{{.by = job->caller, .who = job->who, .what = "job"},
+                    brutal ? shutdown::brutal_kill() : shutdown{timeout},
+                    job_stuck_after};
   while (!job->is_done()) {
-    co_await until_done(job, job_stuck_after);
-    if (job->is_done() || !k.abandon(job->who)) continue;
-    k.log(log_level::warning, "a job was killed and does not end; it was given up", {{"pid", to_string(job->who)}});
+    const std::chrono::nanoseconds wait = stop.advance(k, how);
+    co_await until_done(job, wait);
   }
   if (!job->ended_with) co_return false;
+  const bool in_time = !stop.taken() || *stop.taken() == stop_step::ask;
   const exit_reason expected = brutal ? exit_reason::killed() : how;
   co_return (brutal || in_time) && *job->ended_with == expected;
 }
