@@ -13,7 +13,7 @@ struct cache {};
 
 /// Says what differs.
 struct importer {
-  static constexpr coppice::child_options supervision{.restart = coppice::restart::transient, .shutdown = 30s};
+  static constexpr coppice::child_defaults supervision{.restart = coppice::restart::transient, .shutdown = 30s};
   explicit importer(std::string from) : file{std::move(from)} {}
   std::string file;
 };

@@ -9,7 +9,7 @@ namespace coppice {
 
 namespace {
 
-/// How many times `first`; no larger than `most`, which also ends the loops.
+/// The factor for `first`, at most `most`.
 std::int64_t times_first(backoff_curve curve, unsigned failures, std::int64_t most) {
   switch (curve) {
     case backoff_curve::constant: return 1;
@@ -28,7 +28,7 @@ std::int64_t times_first(backoff_curve curve, unsigned failures, std::int64_t mo
 
 std::chrono::nanoseconds backoff::wait_after(unsigned failures) const noexcept {
   if (failures == 0 || first.count() <= 0) return std::chrono::nanoseconds{0};
-  const std::int64_t most = cap / first;  // so that the product does not overflow
+  const std::int64_t most = cap / first;  // limits the factor, so that the product does not overflow
   const std::int64_t times =
       times_first(curve, failures, most + (most < std::numeric_limits<std::int64_t>::max() ? 1 : 0));
   return times > most ? cap : first * times;
@@ -43,13 +43,14 @@ std::chrono::nanoseconds backoff::wait_after(unsigned failures, std::uint64_t ra
 }
 
 result<void> backoff::check() const {
-  if (curve > backoff_curve::fibonacci) return fail(errc::invalid, "backoff.curve is none of the curves");
+  if (curve > backoff_curve::fibonacci)
+    return fail(errc::invalid, "backoff.curve is none of constant, linear, exponential and fibonacci");
   if (first.count() <= 0)
     return fail(errc::invalid, "backoff.first is " + coppice::to_string(first) + "; it must be more than 0");
   if (cap < first)
     return fail(errc::invalid, "backoff.cap is " + coppice::to_string(cap) + ", less than backoff.first (" +
                                    coppice::to_string(first) + ")");
-  const bool a_share = jitter >= 0 && jitter <= 1;  // not a number is none
+  const bool a_share = jitter >= 0 && jitter <= 1;  // false for NaN
   if (!a_share) return fail(errc::invalid, "backoff.jitter must be between 0 and 1");
   if (reset_after.count() < 0) return fail(errc::invalid, "backoff.reset_after must not be negative");
   return {};

@@ -7,7 +7,7 @@ namespace coppice {
 struct partitions::table {
   struct entry {
     std::atomic<std::uint64_t> node{0};
-    std::atomic<std::uint64_t> process{0};  // its index and serial
+    std::atomic<std::uint64_t> process{0};  // index and serial of the pid
   };
   explicit table(std::size_t n) : entries(n), in_use{n} {}
   void put(std::size_t partition, pid who) noexcept {
@@ -24,7 +24,7 @@ struct partitions::table {
 };
 
 partitions::partitions(std::size_t count) {
-  if (count == 0) throw std::invalid_argument{"partitions: there must be at least one"};
+  if (count == 0) throw std::invalid_argument{"partitions: the count is 0; it must be at least 1"};
   table_ = std::make_shared<table>(count);
 }
 std::size_t partitions::size() const noexcept { return table_->in_use.load(std::memory_order_acquire); }
@@ -35,18 +35,18 @@ pid partitions::at(std::size_t partition) const {
 }
 pid partitions::at_hash(std::uint64_t hash) const {
   const std::size_t n = size();
-  if (n == 0) throw std::out_of_range{"there are no partitions in use"};
+  if (n == 0) throw std::out_of_range{"no partition is in use"};
   return table_->get(hash % n);
 }
 
 namespace {
 
-/// Starts a child as its own recipe does, and puts it into the table. It can be found before its `init` is over: mail
-/// waits for it.
+/// Starts a child by its own recipe and puts its process into the table. The process can be found before its `init` is
+/// done; its mail waits until then.
 class partition_recipe final : public detail::recipe {
  public:
   partition_recipe(child_start inner, std::shared_ptr<partitions::table> where, std::size_t partition)
-      : recipe{inner.how().how}, inner_{std::move(inner)}, where_{std::move(where)}, partition_{partition} {}
+      : recipe{inner.kind()}, inner_{std::move(inner)}, where_{std::move(where)}, partition_{partition} {}
   [[nodiscard]] result<pid> spawn(detail::kernel& k, detail::birth&& with) const override {
     result<pid> spawned = inner_.how().spawn(k, std::move(with));
     if (spawned) where_->put(partition_, *spawned);
@@ -56,6 +56,14 @@ class partition_recipe final : public detail::recipe {
     start_result started = co_await inner_.how().run(supervisor);
     if (const pid* who = std::get_if<pid>(&started)) where_->put(partition_, *who);
     co_return started;
+  }
+  [[nodiscard]] description describe() const override {
+    description about = inner_.describe();
+    about.facts.push_back({"partition", std::to_string(partition_)});
+    return about;
+  }
+  void find_faults(const std::vector<std::string>& path, std::vector<spec_fault>& into) const override {
+    inner_.how().find_faults(path, into);
   }
 
  private:
@@ -94,7 +102,7 @@ task<result<std::size_t>> resize(ref<supervisor> sup, partitions where, std::siz
   }
   for (std::size_t i = before; i < count; ++i) {
     const result<pid> started = co_await restart_child(sup, std::to_string(i));
-    // A restart of all has brought up those that were not in use, too.
+    // A restart of the whole group has started children of partitions that were not in use.
     if (!started && started.error().code() != errc::running) co_return std::unexpected{started.error()};
     table.in_use.store(i + 1, std::memory_order_release);
   }

@@ -1,118 +1,126 @@
-// What a supervisor answers (reference facts 93-99).
-#include "internal/supervised_children.hpp"
+// The calls of a supervisor, by the id of the child.
+#include <coppice/supervision/supervisor.hpp>
 
-namespace coppice::detail {
+#include "internal/children.hpp"
 
-task<result<pid>> supervised_children::start_child(self& me, child_spec spec) {
-  if (auto sensible = check(spec, auto_shutdown_); !sensible) co_return std::unexpected{sensible.error()};
-  if (const auto known = find(spec.id)) {
-    if ((*known)->state == child_state::running)
-      co_return fail(errc::already_started, "child '" + spec.id + "' runs as " + to_string((*known)->who));
-    co_return fail(errc::already_present, "child '" + spec.id + "' is there, and down; restart_child starts it");
+namespace coppice {
+
+using detail::supervised;
+
+task<result<pid>> supervisor::handle(calls::start_child m, self& me) {
+  detail::children& all = *children_;
+  if (auto sensible = detail::check_own(m.spec, all.rules().auto_shutdown); !sensible)
+    co_return std::unexpected{sensible.error()};
+  if (const auto known = all.list().find(m.spec.id)) {
+    if ((*known)->running())
+      co_return fail(errc::already_started, "child '" + m.spec.id + "' runs as " + to_string((*known)->who));
+    co_return fail(errc::already_present, "child '" + m.spec.id + "' exists and is down; start it with restart_child");
   }
-  clear_gaps();
-  supervised& c = add(std::move(spec));
-  const std::uint64_t number = c.number;
-  const std::size_t place = c.place;
-  start_result started = co_await start_one(me, c);
-  std::optional<error> failed = has_started(me, c, std::move(started), me.now());
-  if (failed) {
-    error whole = not_started(c.id, std::move(*failed));
-    forget(c);
-    co_return std::unexpected{std::move(whole)};
-  }
-  const auto& still = order_[place];  // unless it was temporary and had nothing to do
-  co_return still && still->number == number ? still->who : pid{};
+  supervised& c = all.add(std::move(m.spec));
+  start_result started = co_await all.launch(me, c);
+  result<pid> up = all.note_start(me, c, std::move(started), me.now());
+  if (up) co_return *up;
+  error whole = detail::not_started(c.id(), std::move(up.error()));
+  all.remove(me, c);
+  co_return std::unexpected{std::move(whole)};
 }
 
-task<result<void>> supervised_children::terminate_child(self& me, std::string id) {
-  const auto known = find(id);
+task<result<void>> supervisor::handle(calls::terminate_child m, self& me) {
+  const auto known = children_->list().find(m.id);
   if (!known) co_return std::unexpected{known.error()};
-  supervised& c = **known;
-  const exit_decision asked{exit_action::stopped, "terminate_child was called"};
-  co_await stop_one(me, c, asked);
-  if (c.restart == restart::temporary) forget(c);
+  const detail::exit_decision asked{exit_action::stopped, "terminate_child was called"};
+  co_await children_->stop_one(me, **known, asked);
   co_return result<void>{};
 }
 
 namespace {
-/// For what can only be done with a child that is down.
+/// For calls that need a child that is down.
 result<supervised*> must_be_down(result<supervised*> known) {
   if (!known) return known;
   const supervised& c = **known;
-  if (c.state == child_state::running) return fail(errc::running, "child '" + c.id + "' runs as " + to_string(c.who));
-  if (c.state == child_state::restarting) return fail(errc::restarting, "child '" + c.id + "' is being restarted");
+  switch (c.state) {
+    case child_state::running: return fail(errc::running, "child '" + c.id() + "' runs as " + to_string(c.who));
+    case child_state::restarting: return fail(errc::restarting, "child '" + c.id() + "' is being restarted");
+    case child_state::undefined: break;
+  }
   return known;
 }
 }  // namespace
 
-task<result<pid>> supervised_children::restart_child(self& me, std::string id) {
-  const auto known = must_be_down(find(id));
+task<result<pid>> supervisor::handle(calls::restart_child m, self& me) {
+  const auto known = must_be_down(children_->list().find(m.id));
   if (!known) co_return std::unexpected{known.error()};
   supervised& c = **known;
-  start_result started = co_await start_one(me, c);
-  const pid* who = std::get_if<pid>(&started);
-  const pid running = who != nullptr ? *who : pid{};
-  std::optional<error> failed = has_started(me, c, std::move(started), me.now());
-  if (failed) co_return std::unexpected{not_started(c.id, std::move(*failed))};
-  co_return running;
+  start_result started = co_await children_->launch(me, c);
+  result<pid> up = children_->note_start(me, c, std::move(started), me.now());
+  if (!up) co_return std::unexpected{detail::not_started(m.id, std::move(up.error()))};
+  co_return *up;
 }
 
-result<void> supervised_children::delete_child(const std::string& id) {
-  const auto known = must_be_down(find(id));
+result<void> supervisor::handle(const calls::delete_child& m, self& me) {
+  const auto known = must_be_down(children_->list().find(m.id));
   if (!known) return std::unexpected{known.error()};
-  forget(**known);
+  children_->remove(me, **known);
   return {};
 }
 
-task<result<void>> supervised_children::retry_now(self& me, std::string id) {
-  const auto known = find(id);
+task<result<void>> supervisor::handle(calls::retry_now m, self& me) {
+  const auto known = children_->list().find(m.id);
   if (!known) co_return std::unexpected{known.error()};
   supervised& c = **known;
-  if (!c.wait) co_return fail(errc::invalid, "child '" + id + "' does not wait for a restart");
-  cancel_wait(me, c);
-  co_await restart_now(me, c);
+  if (!c.wait) co_return fail(errc::invalid, "child '" + m.id + "' does not wait for a restart");
+  children_->cancel_wait(me, c);
+  co_await children_->restart(me, c);
   co_return result<void>{};
 }
 
-/// Fact 99: what runs stays, and nothing is started.
-result<void> supervised_children::upgrade(supervisor_spec spec) {
-  if (auto sensible = check(spec); !sensible) return sensible;
-  for (child_spec& changed : std::exchange(spec.children, {})) {
-    const auto known = find(changed.id);
-    if (!known) {
-      add(std::move(changed));
-      continue;
-    }
-    supervised& c = **known;
-    by_id_.erase(c.id);  // its key lies in the child
-    c.become(std::move(changed));
-    by_id_.emplace(c.id, &c);
-  }
-  strategy_ = spec.strategy;
-  auto_shutdown_ = spec.auto_shutdown;
-  limit_ = spec.limit;
-  abandon_after_ = spec.abandon_after;
-  return {};
+std::vector<child_info> supervisor::handle(calls::which_children, self& me) { return children_->infos(me); }
+
+result<child_info> supervisor::handle(const calls::which_child& m, self& me) {
+  const auto known = children_->list().find(m.id);
+  if (!known) return std::unexpected{known.error()};
+  return (*known)->info(me);
 }
 
-child_counts supervised_children::count(self& me) const {
-  child_counts n;
-  for (const auto& c : order_) {
-    if (!c) continue;
-    ++n.specs;
-    if (c->state == child_state::running && me.alive(c->who)) ++n.active;
-    ++(c->type == child_type::supervisor ? n.supervisors : n.workers);
-  }
-  return n;
+child_counts supervisor::handle(calls::count_children, self& me) { return children_->count(me); }
+
+result<child_spec> supervisor::handle(const calls::get_childspec& m) {
+  const auto known = children_->list().find(m.id);
+  if (!known) return std::unexpected{known.error()};
+  return (*known)->spec;
 }
 
-std::vector<child_info> supervised_children::list(self& me) const {
-  std::vector<child_info> all;
-  all.reserve(order_.size() - gaps_);
-  for (const auto& c : order_)
-    if (c) all.push_back(c->info(me));
-  return all;
+result<std::vector<exit_record>> supervisor::handle(const calls::exit_history& m, self& me) {
+  const auto known = children_->list().find(m.id);
+  if (!known) return std::unexpected{known.error()};
+  return (*known)->exits(me);
 }
 
-}  // namespace coppice::detail
+// ---- for callers
+
+detail::calling<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::terminate_child>(std::move(id)).within(forever);
+}
+detail::calling<calls::restart_child> restart_child(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::restart_child>(std::move(id)).within(forever);
+}
+detail::calling<calls::delete_child> delete_child(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::delete_child>(std::move(id)).within(forever);
+}
+detail::calling<calls::retry_now> retry_now(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::retry_now>(std::move(id)).within(forever);
+}
+detail::calling<calls::which_child> which_child(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::which_child>(std::move(id)).within(forever);
+}
+detail::calling<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::get_childspec>(std::move(id)).within(forever);
+}
+detail::calling<calls::exit_history> exit_history(ref<supervisor> sup, std::string id) {
+  return sup.call<calls::exit_history>(std::move(id)).within(forever);
+}
+detail::calling<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec) {
+  return sup.call<calls::upgrade>(std::move(spec)).within(forever);
+}
+
+}  // namespace coppice

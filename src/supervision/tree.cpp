@@ -1,20 +1,41 @@
 #include <algorithm>
 
+#include <coppice/behaviour/job.hpp>
 #include <coppice/supervision/tree.hpp>
 
 namespace coppice {
 
 namespace {
 
-task<void> fill(self& me, tree_node& node, tree_options options) {
+bool has_children(const child_info& c) { return c.type != child_type::worker && c.who; }
+
+/// Asks one supervisor, then those below it at the same time, each in a job of its own.
+task<tree_node> look_below(self& me, child_info about, tree_options options) {
+  tree_node node{.child = std::move(about)};
   const auto answer = co_await call<calls::which_children>(node.child.who).within(options.patience);
   if (!answer) {
     node.silent = true;
-    co_return;
+    co_return node;
   }
   for (const child_info& c : *answer) node.children.push_back({.child = c});
-  for (tree_node& below : node.children)
-    if (below.child.type != child_type::worker && below.child.who) co_await fill(me, below, options);
+  if (std::ranges::count_if(*answer, has_children) == 1) {  // a job for one supervisor would gain nothing
+    tree_node& only = *std::ranges::find_if(node.children, [](const tree_node& n) { return has_children(n.child); });
+    tree_node seen = co_await look_below(me, only.child, options);
+    only = std::move(seen);
+    co_return node;
+  }
+  std::vector<std::pair<std::size_t, job<tree_node>>> asked;
+  for (std::size_t i = 0; i < node.children.size(); ++i)
+    if (has_children(node.children[i].child))
+      asked.emplace_back(i, async(me, look_below, node.children[i].child, options));
+  for (auto& [place, looking] : asked) {
+    result<tree_node> seen = co_await looking.await(forever);
+    if (seen)
+      node.children[place] = std::move(*seen);
+    else
+      node.children[place].silent = true;
+  }
+  co_return node;
 }
 
 task<result<tree_node>> look_from_outside(self& me, pid root, tree_options options) {
@@ -23,11 +44,11 @@ task<result<tree_node>> look_from_outside(self& me, pid root, tree_options optio
 }
 
 struct line {
-  std::string name;  // with what connects it to its parent
+  std::string name;  // with the lines that connect it to its parent
   std::string rest;
 };
 
-std::string describe(const tree_node& n) {
+std::string facts_of(const tree_node& n, const tree_options& options) {
   const child_info& c = n.child;
   std::string text{to_string(c.type)};
   text.resize(std::max<std::size_t>(text.size(), 10), ' ');
@@ -41,11 +62,12 @@ std::string describe(const tree_node& n) {
   if (c.uptime.count() > 0) text += "  up " + to_string(c.uptime);
   if (c.restarts > 0) text += "  restarts " + std::to_string(c.restarts);
   if (c.last_reason) text += "  last: " + c.last_reason->to_string();
+  if (options.descriptions && c.start) text += "  " + to_string(describe(c));
   if (n.silent) text += "  (no answer)";
   return text;
 }
 
-/// How wide the text is on a screen: bytes that go on with a character take no room.
+/// The number of columns on a screen. The bytes of a character behind its first one take no column.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -53,7 +75,7 @@ std::size_t width(const std::string& text) {
 
 void add_lines(const tree_node& n, const std::string& before, const std::string& below, const tree_options& options,
                std::vector<line>& into) {
-  into.push_back({before + n.child.id, describe(n)});
+  into.push_back({before + n.child.id, facts_of(n, options)});
   const std::size_t drawn = std::min(n.children.size(), options.most_children);
   for (std::size_t i = 0; i < drawn; ++i) {
     const bool last = i + 1 == n.children.size();
@@ -73,8 +95,8 @@ task<tree_node> look_at_tree(self& me, pid root, tree_options options) {
   } else {
     tree.child.state = child_state::undefined;
   }
-  co_await fill(me, tree, options);
-  co_return tree;
+  tree_node seen = co_await look_below(me, std::move(tree.child), options);
+  co_return seen;
 }
 
 tree_node look_at_tree(runtime& rt, pid root, tree_options options) {

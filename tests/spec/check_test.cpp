@@ -1,4 +1,4 @@
-// Specs that no supervisor takes, and the words in which they are refused (facts 41-43).
+// Specs that no supervisor takes, and the words in which they are refused.
 #include <gtest/gtest.h>
 
 #include <coppice/spec/child.hpp>
@@ -107,6 +107,32 @@ TEST(check_children, names_the_first_that_is_wrong) {
   EXPECT_NE(checked.error().text().find("'b'"), std::string_view::npos) << checked.error();
   const auto twice = check({good("a"), good("a"), good("c").with({.shutdown = -1s})});
   EXPECT_EQ(twice.error().code(), errc::duplicate_id) << "before what comes after it";
+}
+
+TEST(check_children, names_all_faults_each_with_its_child) {
+  child_spec two_faults = good("b").with({.shutdown = -1s});
+  two_faults.start_within = 0s;
+  const std::vector<child_spec> specs{good("a"), two_faults, child(body), good("a")};
+  const std::vector<spec_fault> faults = find_faults(specs);
+  ASSERT_EQ(faults.size(), 4U);
+  EXPECT_EQ(faults[0].to_string(), "child 'b': shutdown is negative: -1s");
+  EXPECT_EQ(faults[1].to_string(), "child 'b': start_within is 0s; it must be more than 0");
+  EXPECT_EQ(faults[2].to_string(), "child 'number 3': it has no id; give it one with .with({.id = \"...\"})");
+  EXPECT_EQ(faults[3].code, errc::duplicate_id);
+  const auto checked = check(specs);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code(), errc::invalid) << "the code of the first";
+  EXPECT_EQ(checked.error().text().find("4 faults: child 'b': shutdown"), 0U) << checked.error();
+  for (const spec_fault& f : faults)
+    EXPECT_NE(checked.error().text().find(f.to_string()), std::string_view::npos) << checked.error();
+}
+
+TEST(check_children, a_path_leads_to_the_child) {
+  const std::vector<spec_fault> faults =
+      find_faults({good("a").with({.shutdown = -1s})}, auto_shutdown::never, {"top", "storage"});
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].path, (std::vector<std::string>{"top", "storage", "a"}));
+  EXPECT_EQ(faults[0].to_string(), "child 'top/storage/a': shutdown is negative: -1s");
 }
 
 TEST(check_children, takes_none_and_many) {

@@ -1,6 +1,9 @@
 // Child specs that live with the type, in all their forms.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+
 #include <coppice/spec/child.hpp>
 
 namespace app {
@@ -19,11 +22,11 @@ struct with_arguments {
   static int handle(ping) { return 1; }
 };
 struct states_it {
-  static constexpr child_options supervision{.restart = restart::transient, .shutdown = 2s};
+  static constexpr child_defaults supervision{.restart = restart::transient, .shutdown = 2s};
   static int handle(ping) { return 1; }
 };
 struct names_itself {
-  static constexpr child_options supervision{
+  static constexpr child_defaults supervision{
       .id = "the one", .name = "one", .type = child_type::supervisor, .start_within = 3s};
   static int handle(ping) { return 1; }
 };
@@ -182,6 +185,55 @@ TEST(child, templates_keep_their_own_copies_of_texts) {
   const auto made = make();
   EXPECT_EQ(made().id, "a name that is longer than a small string is");
   EXPECT_EQ(made().with({.id = "other"}).id, "other");
+}
+
+// ---- options that own their texts
+
+TEST(child_options_text, may_be_built_from_pieces_and_kept) {
+  child_options kept;
+  {
+    const std::string piece(100, 'x');
+    kept = {.id = piece + "1", .name = piece + "2"};
+  }
+  const child_options copy = kept;
+  const child_spec spec = child<plain_server>().with(copy);
+  EXPECT_EQ(spec.id, std::string(100, 'x') + "1");
+  EXPECT_EQ(spec.name, std::string(100, 'x') + "2");
+  EXPECT_EQ(copy.id, kept.id);
+}
+
+TEST(child_options_text, bytes_that_were_copied_to_another_place_are_not_freed_twice) {
+  // g++ 12 does this to an aggregate that is built in braces inside an expression with co_await.
+  detail::option_text original{std::string(100, 'x')};
+  alignas(detail::option_text) std::array<std::byte, sizeof(detail::option_text)> copied{};
+  std::memcpy(copied.data(), static_cast<const void*>(&original), sizeof(original));
+  std::destroy_at(reinterpret_cast<detail::option_text*>(copied.data()));
+  EXPECT_EQ(original.view(), std::string(100, 'x'));
+}
+
+// ---- descriptions
+
+struct with_facts {
+  static constexpr std::string_view kind = "gadget";
+  static std::vector<fact> describe(int size) { return {{"size", std::to_string(size)}}; }
+  explicit with_facts(int) {}
+};
+
+TEST(describe, names_the_kind_of_a_start_and_its_facts) {
+  EXPECT_EQ(describe(child<plain_server>()).kind, "server");
+  ASSERT_EQ(describe(child<plain_server>()).facts.size(), 1U);
+  EXPECT_EQ(describe(child<plain_server>()).facts[0].name, "type");
+  EXPECT_NE(describe(child<plain_server>()).facts[0].value.find("plain_server"), std::string::npos);
+  const description gadget = describe(child<with_facts>(8));
+  EXPECT_EQ(gadget.kind, "gadget");
+  EXPECT_EQ(gadget.facts.back(), (fact{"size", "8"}));
+  EXPECT_EQ(describe(child_spec{}).kind, "unknown");
+  EXPECT_EQ(to_string(description{.kind = "k", .facts = {{"a", "1"}, {"b", "2"}}}), "k (a: 1, b: 2)");
+}
+
+TEST(child, of_a_type_without_arguments_shares_its_recipe) {
+  EXPECT_EQ(&child<plain_server>().start.how(), &child<plain_server>().start.how());
+  EXPECT_NE(&child<with_facts>(1).start.how(), &child<with_facts>(1).start.how());
 }
 
 }  // namespace

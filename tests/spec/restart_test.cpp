@@ -9,7 +9,7 @@ namespace {
 using namespace coppice;
 using namespace std::chrono_literals;
 
-// ---- the table (fact 51)
+// ---- the table
 
 TEST(restart_table, permanent_is_always_restarted) {
   for (const exit_reason& why : {exit_reason::normal(), exit_reason::shutdown(), exit_reason::shutdown("done"),

@@ -1,4 +1,4 @@
-// Agents, registries and jobs as children of a supervisor (themes T60, T66 and T70).
+// Agents, registries and jobs as children of a supervisor.
 #include <gtest/gtest.h>
 
 #include <coppice/behaviour/agent.hpp>

@@ -1,4 +1,4 @@
-// What supervisors are asked, and what they answer (reference facts 93-99).
+// What supervisors are asked, and what they answer.
 #include <gtest/gtest.h>
 
 #include "family.hpp"

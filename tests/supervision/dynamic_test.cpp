@@ -1,4 +1,4 @@
-// Supervisors whose children come and go (reference facts 100-107, 131-141).
+// Supervisors whose children come and go.
 #include <gtest/gtest.h>
 
 #include <coppice/supervision/dynamic_supervisor.hpp>

@@ -1,4 +1,4 @@
-// What a supervisor remembers and tells: the exit history, events, lines of the log (reference facts 86, 118-120).
+// What a supervisor remembers and tells: the exit history, events, lines of the log.
 #include <gtest/gtest.h>
 #include <runtime/recorder.hpp>
 
@@ -257,7 +257,7 @@ TEST(supervisor_log, of_a_stop_is_an_error_only_when_the_child_did_not_end_as_to
     const lines seen = f.about("a");
     ASSERT_EQ(seen.size(), 1U);
     EXPECT_EQ(seen[0].starts_with("info child 'a' stopped: "), r.expected) << seen[0];
-    EXPECT_EQ(seen[0].starts_with("error child 'a' did not stop as told: killed"), !r.expected) << seen[0];
+    EXPECT_EQ(seen[0].starts_with("error child 'a' did not stop as asked: killed"), !r.expected) << seen[0];
   }
 }
 

@@ -1,4 +1,4 @@
-// Streams of jobs under a supervisor (reference facts 152 and 153; theme T59).
+// Streams of jobs under a supervisor.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Jobs under a supervisor (reference facts 147-154; themes T56 to T58).
+// Jobs under a supervisor.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How many restarts are too many (reference facts 61-69).
+// How many restarts are too many.
 #include <gtest/gtest.h>
 
 #include "family.hpp"

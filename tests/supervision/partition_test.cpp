@@ -1,4 +1,4 @@
-// Children that share the work by a key (reference facts 142-146).
+// Children that share the work by a key.
 #include <gtest/gtest.h>
 
 #include <coppice/supervision/partition_supervisor.hpp>

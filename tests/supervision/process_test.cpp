@@ -1,4 +1,4 @@
-// The supervisor as a process: who may end it, and what it does not believe (reference facts 112-117).
+// The supervisor as a process: who may end it, and what it does not believe.
 #include <gtest/gtest.h>
 
 #include "family.hpp"

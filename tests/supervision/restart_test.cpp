@@ -1,4 +1,4 @@
-// What a supervisor does when a child ends (reference facts 50-69).
+// What a supervisor does when a child ends.
 #include <gtest/gtest.h>
 
 #include "family.hpp"

@@ -1,4 +1,4 @@
-// Restarts whose start fails: tried again behind what waits, each counted (reference facts 71-80).
+// Restarts whose start fails: tried again behind what waits, each counted.
 #include <gtest/gtest.h>
 
 #include "family.hpp"

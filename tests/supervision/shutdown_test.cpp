@@ -1,4 +1,4 @@
-// How children are stopped (reference facts 81-92).
+// How children are stopped.
 #include <gtest/gtest.h>
 
 #include "family.hpp"
@@ -174,7 +174,7 @@ TEST(unlinked_child, that_ends_goes_unnoticed_and_hangs_nothing) {
   ASSERT_TRUE(f.start({.children = {f.child("a"), child<loner>(&f.book, "l").with({.id = "l"})}}));
   f.rt().send(f.who("l"), leave{});
   f.settle();
-  EXPECT_EQ(f.state(), "a:running l:running") << "nobody told (fact 89)";
+  EXPECT_EQ(f.state(), "a:running l:running") << "nobody told";
   EXPECT_EQ(f.ask(count_children(f.tree))->active, 1U);
   EXPECT_TRUE(f.ask(terminate_child(f.tree, "l")));
   EXPECT_EQ(f.ask(which_child(f.tree, "l"))->last_reason, exit_reason::noproc());

@@ -1,4 +1,4 @@
-// Supervisors that end when their significant children have (reference facts 108-111), and upgrades of a running one.
+// Supervisors that end when their significant children have, and upgrades of a running one.
 #include <gtest/gtest.h>
 
 #include "family.hpp"

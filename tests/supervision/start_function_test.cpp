@@ -1,4 +1,4 @@
-// Children that are functions: bodies, and start functions of the user's (reference facts 44-49).
+// Children that are functions: bodies, and start functions of the user's.
 #include <gtest/gtest.h>
 
 #include "family.hpp"
@@ -139,7 +139,7 @@ TEST(start_function, may_give_a_child_that_is_not_linked_whose_end_goes_unnotice
   plan p{&f.book, {"unlinked"}};
   ASSERT_TRUE(f.start({.children = {child(starts, &p).with({.id = "s"})}}));
   f.kill("x");
-  EXPECT_EQ(f.state(), "s:running") << "nobody told (fact 49)";
+  EXPECT_EQ(f.state(), "s:running") << "nobody told";
   EXPECT_EQ(f.ask(count_children(f.tree))->active, 0U);
 }
 

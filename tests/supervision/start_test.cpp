@@ -1,4 +1,4 @@
-// How supervisors start: specs that are refused, children that say no (reference facts 37-49).
+// How supervisors start: specs that are refused, children that say no.
 #include <gtest/gtest.h>
 
 #include "family.hpp"
@@ -17,7 +17,7 @@ struct perhaps {
   }
 };
 struct cursed {
-  static constexpr child_options supervision{.id = "the cursed", .restart = restart::temporary};
+  static constexpr child_defaults supervision{.id = "the cursed", .restart = restart::temporary};
   static supervisor_spec init() { throw std::runtime_error{"no plan"}; }
 };
 

@@ -1,4 +1,4 @@
-// Who is restarted when a child ends: restart types, strategies, simultaneous deaths (reference facts 50-60).
+// Who is restarted when a child ends: restart types, strategies, simultaneous deaths.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -82,4 +82,41 @@ TEST(tree, of_a_supervisor_that_has_ended_says_so) {
   EXPECT_EQ(draw(look(f)), "root  supervisor  down  (no answer)\n");
 }
 
+TEST(tree, asks_all_supervisors_of_a_level_at_the_same_time) {
+  family f;
+  std::vector<child_spec> slow;
+  for (const std::string id : {"s0", "s1", "s2", "s3"})
+    slow.push_back(coppice::child<supervisor>(supervisor_spec{}).with({.id = id}));
+  ASSERT_TRUE(f.start({.children = std::move(slow)}));
+  for (const std::string id : {"s0", "s1", "s2", "s3"}) {
+    f.book.starts[id + " late"] = {"hang"};
+    const auto pending =
+        f.begin(start_child(ref<supervisor>{f.ask(which_child(f.tree, id))->who}, f.child(id + " late")));
+  }
+  f.settle();
+  const auto took = std::make_shared<std::chrono::nanoseconds>();
+  const auto seen = std::make_shared<tree_node>();
+  f.rt().spawn(
+      +[](self& me, pid root, std::shared_ptr<std::chrono::nanoseconds> time,
+          std::shared_ptr<tree_node> into) -> task<> {
+        const time_point begin = me.now();
+        const tree_options patient{.patience = 1s};
+        *into = co_await look_at_tree(me, root, patient);
+        *time = me.now() - begin;
+      },
+      f.tree.id(), took, seen);
+  f.pass(10s);
+  ASSERT_EQ(seen->children.size(), 4U);
+  for (const tree_node& n : seen->children) EXPECT_TRUE(n.silent) << n.child.id;
+  EXPECT_GE(*took, 1s);
+  EXPECT_LT(*took, 2s) << "four supervisors that do not answer cost one timeout";
+}
+
+TEST(tree, shows_what_a_child_is_if_it_shall) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {f.child("a")}}));
+  EXPECT_EQ(draw(look(f)).find("server (type:"), std::string::npos);
+  EXPECT_NE(draw(look(f), {.descriptions = true}).find("server (type: "), std::string::npos);
+}
+
 }  // namespace

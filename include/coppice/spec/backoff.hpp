@@ -1,5 +1,5 @@
 #pragma once
-/// Waiting before a restart, longer each time.
+/// Waits before restarts that get longer with each failure in a row.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -16,31 +16,31 @@ enum class backoff_curve : std::uint8_t {
   fibonacci,    ///< 1, 2, 3, 5, ... times
 };
 
-/// How long a supervisor waits before it starts a child again. The wait is a state of the child (`restarting`), not of
-/// the supervisor: siblings, calls and a stop are served meanwhile.
+/// How long a supervisor waits before it starts a failed child again. The child is `restarting` meanwhile, and the
+/// supervisor goes on serving its other children, calls and a stop.
 struct backoff {
   backoff_curve curve = backoff_curve::exponential;
   std::chrono::nanoseconds first = std::chrono::milliseconds{100};
-  /// No wait is longer.
+  /// The longest wait.
   std::chrono::nanoseconds cap = std::chrono::seconds{30};
-  /// The share of a wait that is left to chance, so that many do not come back at once: with 0.2, a wait of 10 s is one
-  /// between 8 s and 12 s (and never longer than the cap). From 0 to 1.
+  /// The share of a wait that is random, from 0 to 1, so that many children do not restart at the same moment. With
+  /// 0.2, a wait of 10 s becomes one between 8 s and 12 s, but never longer than the cap.
   double jitter = 0;
-  /// A child that ran for so long was healthy: its next wait is `first` again.
+  /// After a child has run for this long, its next wait is `first` again.
   std::chrono::nanoseconds reset_after = std::chrono::minutes{1};
 
-  /// The wait before the restart that follows `failures` failures in a row (from 1), without chance.
+  /// The wait before the restart that follows `failures` failures in a row (from 1), without jitter.
   [[nodiscard]] std::chrono::nanoseconds wait_after(unsigned failures) const noexcept;
-  /// The same with chance: `random` is any number.
+  /// The same with jitter; `random` is a random number.
   [[nodiscard]] std::chrono::nanoseconds wait_after(unsigned failures, std::uint64_t random) const noexcept;
-  /// `invalid` with the field named when the settings make no sense.
+  /// Error: `invalid`, which names the field.
   [[nodiscard]] result<void> check() const;
   friend bool operator==(const backoff&, const backoff&) = default;
 };
 
-/// The first waits, without chance: what an operator wants to see before it happens.
+/// The first waits without jitter, for people who want to see them in advance.
 [[nodiscard]] std::vector<std::chrono::nanoseconds> next_waits(const backoff& b, std::size_t how_many = 10);
-/// `100ms, 200ms, 400ms, ...` and what is left to chance.
+/// `100ms, 200ms, 400ms, ...` and the jitter.
 [[nodiscard]] std::string to_string(const backoff& b);
 
 }  // namespace coppice

@@ -1,16 +1,19 @@
 #pragma once
-/// Child specs live with the type: `child<T>(args...)` asks it.
+/// `child<T>(args...)` makes the spec of a child from what its type states about itself.
 ///
-///     struct cache { ... };                                             // says nothing: permanent, 5 s, a worker
-///     struct importer {                                                 // says what differs
-///       static constexpr coppice::child_options supervision{.restart = coppice::restart::transient};
+///     struct cache { ... };                                             // states nothing: permanent, 5 s, a worker
+///     struct importer {                                                 // states what differs
+///       static constexpr coppice::child_defaults supervision{.restart = coppice::restart::transient};
 ///     };
-///     struct pool {                                                     // says it all
+///     struct pool {                                                     // makes the whole spec itself
 ///       static coppice::child_spec child_spec(int size);
 ///     };
 ///     supervisor_spec tree{.children = {child<cache>(), child<importer>("in.csv"), child<pool>(8).with({.id = "p"})}};
 ///
-/// Arguments are kept by value and copied at every start: a restart begins from the initial state.
+/// Arguments are stored by value and copied at every start, so a restart begins from the initial state.
+///
+/// A type may state `static constexpr std::string_view kind` and `static std::vector<fact> describe(args...)`, which
+/// tree views show.
 #include <tuple>
 
 #include <coppice/spec/child_spec.hpp>
@@ -30,19 +33,45 @@ namespace detail {
   return name.substr(start);
 }
 
+template <class Spec>
+[[nodiscard]] std::vector<spec_fault> faults_of_spec(const Spec& spec, const std::vector<std::string>& path) {
+  return find_faults(spec, path);
+}
+
+/// The start of an object of type `T`.
 template <class T, class... Args>
 class object_recipe final : public recipe {
  public:
   template <class... Given>
   explicit object_recipe(Given&&... given) : recipe{kind::handshake}, args_(std::forward<Given>(given)...) {}
+  [[nodiscard]] description describe() const override {
+    description about{.kind = "server", .facts = {{"type", std::string{type_name<T>()}}}};
+    if constexpr (requires { std::string{T::kind}; }) about.kind = std::string{T::kind};
+    if constexpr (requires(const Args&... args) { std::vector<fact>{T::describe(args...)}; })
+      std::apply([&](const Args&... args) { append(about.facts, T::describe(args...)); }, args_);
+    return about;
+  }
+  void find_faults(const std::vector<std::string>& path, std::vector<spec_fault>& into) const override {
+    std::apply([&](const Args&... args) { (add_faults_of(args, path, into), ...); }, args_);
+  }
   [[nodiscard]] result<pid> spawn(kernel& k, birth&& with) const override {
     return std::apply([&](const Args&... args) { return spawn_object<T>(k, std::move(with), args...); }, args_);
   }
 
  private:
+  static void append(std::vector<fact>& to, std::vector<fact> more) {
+    for (fact& f : more) to.push_back(std::move(f));
+  }
+  /// An argument that is the spec of a supervisor has faults of its own.
+  template <class A>
+  static void add_faults_of(const A& argument, const std::vector<std::string>& path, std::vector<spec_fault>& into) {
+    if constexpr (requires { typename A::supervised_by; })
+      for (spec_fault& f : faults_of_spec(argument, path)) into.push_back(std::move(f));
+  }
   std::tuple<Args...> args_;
 };
 
+/// The start of a process that is a function.
 template <class F, class... Args>
 class body_recipe final : public recipe {
  public:
@@ -59,6 +88,7 @@ class body_recipe final : public recipe {
   std::tuple<Args...> args_;
 };
 
+/// A start function of the user.
 template <class F, class... Args>
 class function_recipe final : public recipe {
  public:
@@ -74,7 +104,7 @@ class function_recipe final : public recipe {
   std::tuple<Args...> args_;
 };
 
-/// Who supervises by a spec, or by the spec in an optional.
+/// The supervisor that a spec belongs to; also of a spec in an optional.
 template <class Spec>
 struct supervised_by;
 template <class Spec>
@@ -84,11 +114,11 @@ struct supervised_by<Spec> {
 };
 template <class Spec>
 struct supervised_by<std::optional<Spec>> : supervised_by<Spec> {};
-/// A supervisor in the form of a type: what its `init` gives says who supervises by it.
+/// A supervisor in the form of a type: its `init` returns the spec of a supervisor.
 template <class T, class... Args>
 concept supervisor_module =
     requires(const std::decay_t<Args>&... args) { typename supervised_by<decltype(T::init(args...))>::type; };
-/// Its init, to be called in the new supervisor at each start.
+/// The `init` of such a type with its arguments. The new supervisor calls it at each start.
 template <class T, class... Args>
 struct module_init {
   std::tuple<Args...> args;
@@ -98,9 +128,7 @@ struct module_init {
 };
 
 template <class T>
-concept states_supervision = requires {
-  { T::supervision } -> std::convertible_to<const child_options&>;
-};
+concept states_supervision = requires { T::supervision; };
 template <class T, class... Args>
 concept owns_child_spec = requires(Args&&... args) {
   { T::child_spec(std::forward<Args>(args)...) } -> std::convertible_to<coppice::child_spec>;
@@ -111,14 +139,29 @@ concept start_function = std::is_invocable_r_v<task<start_result>, F, self&, std
 template <class T>
 [[nodiscard]] child_spec derived_spec(std::shared_ptr<const recipe> how) {
   child_spec spec{.id = std::string{short_name(type_name<T>())}, .start = child_start{std::move(how)}};
-  if constexpr (states_supervision<T>) return std::move(spec).with(T::supervision);
+  if constexpr (states_supervision<T>) {
+    static_assert(std::convertible_to<decltype(T::supervision), const child_defaults&>,
+                  "what a type states is a child_defaults: static constexpr coppice::child_defaults supervision{...};");
+    return with_defaults(std::move(spec), T::supervision);
+  }
   return spec;
+}
+
+/// The recipe of an object. Without arguments all children of a type share one, which is never freed.
+template <class T, class... Args>
+[[nodiscard]] std::shared_ptr<const recipe> recipe_of(Args&&... args) {
+  if constexpr (sizeof...(Args) == 0) {
+    static const recipe* const shared = new object_recipe<T>{};
+    return {std::shared_ptr<const recipe>{}, shared};
+  } else {
+    return std::make_shared<object_recipe<T, std::decay_t<Args>...>>(std::forward<Args>(args)...);
+  }
 }
 
 }  // namespace detail
 
-/// A child that is a server of type `T`, or a supervisor in the form of a type: made from copies of `args` at every
-/// start.
+/// A child that is a server of type `T`, or a supervisor in the form of a type. Every start makes it from copies of
+/// `args`.
 template <class T, class... Args>
 [[nodiscard]] child_spec child(Args&&... args) {
   if constexpr (detail::owns_child_spec<T, Args...>) {
@@ -132,14 +175,13 @@ template <class T, class... Args>
     return spec;
   } else {
     static_assert(detail::object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
-    return detail::derived_spec<T>(
-        std::make_shared<detail::object_recipe<T, std::decay_t<Args>...>>(std::forward<Args>(args)...));
+    return detail::derived_spec<T>(detail::recipe_of<T>(std::forward<Args>(args)...));
   }
 }
 
-/// A child that is a function: a body, `task<> body(self&, args...)`, whose start is done when it was spawned; or a
-/// start function, `task<start_result> start(self& supervisor, args...)`, which starts and links a process, in the
-/// supervisor, and answers with it. It has no id yet: `child(poll, 5s).with({.id = "poller"})`.
+/// A child that is a function: a body, `task<> body(self&, args...)`, which has started as soon as it is spawned; or a
+/// start function, `task<start_result> start(self& supervisor, args...)`, which runs in the supervisor, starts and
+/// links a process, and returns it. The spec has no id: `child(poll, 5s).with({.id = "poller"})`.
 template <class F, class... Args>
   requires(detail::body_function<F, Args...> || detail::start_function<F, Args...>)
 [[nodiscard]] child_spec child(F function, Args&&... args) {
@@ -151,43 +193,33 @@ template <class F, class... Args>
   return spec;
 }
 
-/// An application is a list of types: `children_of<database, cache, web_server>()`.
+/// One child of each type: `children_of<database, cache, web_server>()`.
 template <class... Ts>
 [[nodiscard]] std::vector<child_spec> children_of() {
   return {child<Ts>()...};
 }
 
-/// Children of one kind with arguments in common, which come before their own: `const auto workers =
+/// Makes specs of children that have their first arguments in common: `const auto workers =
 /// child_template<worker>(database).with({.restart = restart::temporary});` and then `workers(42)`.
 template <class T, class... Common>
 class child_template_of {
  public:
   explicit child_template_of(Common... common) : common_(std::move(common)...) {}
   [[nodiscard]] child_template_of with(const child_options& changes) && {
-    changes_.push_back({changes, std::string{changes.id}, std::string{changes.name}});
+    changes_.push_back(changes);
     return std::move(*this);
   }
   template <class... Args>
   [[nodiscard]] child_spec operator()(Args&&... args) const {
     child_spec spec =
         std::apply([&](const Common&... common) { return child<T>(common..., std::forward<Args>(args)...); }, common_);
-    for (const change& c : changes_) {
-      child_options how = c.how;
-      how.id = c.id;
-      how.name = c.name;
-      spec = std::move(spec).with(how);
-    }
+    for (const child_options& c : changes_) spec = std::move(spec).with(c);
     return spec;
   }
 
  private:
-  struct change {
-    child_options how;  // whose texts may be gone by now
-    std::string id;
-    std::string name;
-  };
   std::tuple<Common...> common_;
-  std::vector<change> changes_;
+  std::vector<child_options> changes_;
 };
 template <class T, class... Common>
 [[nodiscard]] child_template_of<T, std::decay_t<Common>...> child_template(Common&&... common) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What a supervisor or an actor tells of its children.
+/// What a supervisor or an actor reports about its children.
 #include <chrono>
 #include <optional>
 #include <string>
@@ -12,25 +12,30 @@ namespace coppice {
 
 enum class child_state : std::uint8_t {
   running,
-  undefined,   ///< down, and not about to be started for its own sake: a restart of a group may start it
-  restarting,  ///< down, and about to be started again
+  undefined,   ///< down, and no start is pending; a restart of its group starts it
+  restarting,  ///< down, and a start is pending
 };
 [[nodiscard]] std::string_view to_string(child_state state) noexcept;
 
 struct child_info {
   std::string id;
-  pid who;  ///< nobody unless it is running
+  pid who;  ///< nobody unless the child is running
   child_state state = child_state::undefined;
   child_type type = child_type::worker;
   coppice::restart restart = coppice::restart::permanent;
   bool significant = false;
-  std::uint64_t restarts = 0;  ///< decided on for its own ends, since the child was added; not those with a group
-  std::optional<exit_reason> last_reason{};  ///< of its last end; nothing: it has not ended yet
+  /// Restarts because of its own ends since the child was added. Restarts with its group do not count.
+  std::uint64_t restarts = 0;
+  std::optional<exit_reason> last_reason{};  ///< of its last end; nothing before the first
   std::chrono::nanoseconds uptime{0};        ///< of the running process
-  std::chrono::nanoseconds waits{0};         ///< until it is started again, with a backoff
+  std::chrono::nanoseconds waits{0};         ///< time left until a restart with backoff
+  /// How the child is started. Empty if that is not kept: a temporary child is never started again.
+  child_start start{};
 };
+/// What the child is, for people.
+[[nodiscard]] inline description describe(const child_info& c) { return c.start.describe(); }
 
-/// Asked of whoever has children and shows them: supervisors and actors.
+/// Answered by everything that has children and shows them: supervisors and actors.
 namespace calls {
 struct which_children {
   static constexpr bool passes_gates = true;

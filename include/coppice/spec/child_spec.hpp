@@ -1,5 +1,5 @@
 #pragma once
-/// What a supervisor has to know of a child: who it is, how it is started, when it is restarted, how it is stopped.
+/// What a supervisor has to know of a child: its id, how it is started, when it is restarted, how it is stopped.
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,8 +9,11 @@
 
 #include <coppice/runtime/spawn.hpp>
 #include <coppice/spec/backoff.hpp>
+#include <coppice/spec/description.hpp>
+#include <coppice/spec/detail/boxed.hpp>
 #include <coppice/spec/restart.hpp>
 #include <coppice/spec/shutdown.hpp>
+#include <coppice/spec/spec_fault.hpp>
 
 namespace coppice {
 
@@ -21,12 +24,12 @@ enum class child_type : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(child_type type) noexcept;
 
-/// 5 s for a worker, without end for a supervisor.
+/// 5 s for a worker, without limit for a supervisor.
 [[nodiscard]] constexpr shutdown default_shutdown(child_type type) noexcept {
   return type == child_type::supervisor ? shutdown::infinity() : shutdown{std::chrono::seconds{5}};
 }
 
-/// When a supervisor ends because its significant children have.
+/// When a supervisor ends because its significant children have ended.
 enum class auto_shutdown : std::uint8_t {
   never,
   any_significant,  ///< when one of them has ended and will not be restarted
@@ -34,88 +37,126 @@ enum class auto_shutdown : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(auto_shutdown when) noexcept;
 
-/// What a start function of your own answers.
+/// What a start function of your own returns: the process, or that there is nothing to start, or why it failed.
 struct ignored {};
 using start_result = std::variant<pid, ignored, error>;
 
 namespace detail {
 
-/// How a child is started, again and again. Immutable, shared by the copies of its spec.
+/// How a child is started, again and again. Immutable, and shared by the copies of its spec.
 class recipe {
  public:
   enum class kind : std::uint8_t {
-    handshake,  ///< a server: it says when it has begun
-    immediate,  ///< a function: it has begun when it was spawned
-    function,   ///< a function of the user's does it all, in the supervisor
+    handshake,  ///< a server: it reports when its `init` is done
+    immediate,  ///< a function: it has started when it was spawned
+    function,   ///< a start function of the user, which runs in the supervisor
   };
   explicit recipe(kind k) noexcept : how{k} {}
   virtual ~recipe() = default;
   recipe(const recipe&) = delete;
   recipe& operator=(const recipe&) = delete;
 
-  /// Of the first two kinds. Throws what copying the arguments throws, and `std::bad_alloc`.
+  /// For `handshake` and `immediate`. Throws what copying the arguments throws, and `std::bad_alloc`.
   [[nodiscard]] virtual result<pid> spawn(kernel& k, birth&& with) const;
-  /// Of the third.
+  /// For `function`.
   [[nodiscard]] virtual task<start_result> run(self& supervisor) const;
+  /// What the child is, for people.
+  [[nodiscard]] virtual description describe() const;
+  /// Adds the faults of the supervisor spec that the child is started with, if there is one. `path` leads to the child.
+  virtual void find_faults(const std::vector<std::string>& path, std::vector<spec_fault>& into) const;
 
   const kind how;
 };
 
 }  // namespace detail
 
-/// The start of a child, made by `child`. Empty by default, which no supervisor takes.
+/// The start of a child, made by `child`. Empty by default, which no supervisor accepts.
 class child_start {
  public:
   child_start() = default;
   explicit child_start(std::shared_ptr<const detail::recipe> r) noexcept : recipe_{std::move(r)} {}
   explicit operator bool() const noexcept { return recipe_ != nullptr; }
-  /// For the library.
+  /// What the child is. Without a start, of kind `unknown`.
+  [[nodiscard]] description describe() const;
+  /// For the library, as the next one. There must be a start.
   [[nodiscard]] const detail::recipe& how() const noexcept { return *recipe_; }
+  [[nodiscard]] detail::recipe::kind kind() const noexcept { return recipe_->how; }
 
  private:
   std::shared_ptr<const detail::recipe> recipe_;
 };
 
-/// Settings of a child that differ from the defaults, beside its type (`static constexpr child_options supervision`) or
-/// where it is used (`child<T>(...).with({.id = "second"})`). The texts are only referred to, until `with` copies them:
-/// build one from pieces in that call, not before it.
-struct child_options {
-  std::string_view id{};
-  /// The name the process is registered under.
-  std::string_view name{};
+namespace detail {
+
+/// The settings of a child that differ from the defaults. An empty text or optional leaves a setting as it is.
+template <class Text>
+struct child_settings {
+  Text id{};
+  /// The name under which the process is registered.
+  Text name{};
   std::optional<coppice::restart> restart{};
   std::optional<coppice::shutdown> shutdown{};
   std::optional<child_type> type{};
   std::optional<bool> significant{};
-  /// Wait before each restart, as it says.
+  /// Wait before each restart.
   std::optional<coppice::backoff> backoff{};
-  /// A start that takes longer is given up, and has failed.
+  /// A start that takes longer is killed, and has failed.
   std::optional<std::chrono::nanoseconds> start_within{};
 };
 
+}  // namespace detail
+
+/// What a type states about itself: `static constexpr child_defaults supervision{.restart = restart::transient};`. Its
+/// texts are views of literals.
+using child_defaults = detail::child_settings<std::string_view>;
+/// What a place of use changes: `child<T>(...).with({.id = "second"})`. Owns its texts, so it may be built from pieces
+/// and kept.
+using child_options = detail::child_settings<detail::option_text>;
+
 struct child_spec {
-  /// Unique among the children of a supervisor (a dynamic one does not care).
+  /// Unique among the children of a supervisor. A dynamic supervisor does not require that.
   std::string id{};
   child_start start{};
   coppice::restart restart = coppice::restart::permanent;
-  /// Default: 5 s for a worker, without end for a supervisor.
-  std::optional<coppice::shutdown> shutdown{};
   child_type type = child_type::worker;
   bool significant = false;
-  /// The name the process is registered under. Default: none.
-  std::string name{};
-  std::optional<coppice::backoff> backoff{};
-  /// Default: however long it takes.
+  /// Default: 5 s for a worker, without limit for a supervisor.
+  std::optional<coppice::shutdown> shutdown{};
+  /// The name under which the process is registered. Default: none.
+  detail::boxed_text name{};
+  /// Wait before each restart. Default: none.
+  detail::boxed<coppice::backoff> backoff{};
+  /// A start that takes longer is killed, and has failed. Default: without limit.
   std::chrono::nanoseconds start_within = forever;
 
-  /// The same with some settings changed.
+  /// A copy with some settings changed.
   [[nodiscard]] child_spec with(const child_options& changes) const&;
   [[nodiscard]] child_spec with(const child_options& changes) &&;
 };
 
-/// Whether a supervisor would take this child: `invalid` or `bad_combination`, with the id and the field named.
+namespace detail {
+[[nodiscard]] child_spec with_defaults(child_spec spec, const child_defaults& defaults);
+}
+
+/// What the child is, for people.
+[[nodiscard]] inline description describe(const child_spec& spec) { return spec.start.describe(); }
+
+/// All faults for which a supervisor would refuse these children, in the order of the children, each with its path.
+/// Faults below a child that is a supervisor are included where its spec can be seen: of `child<supervisor>(spec)`, but
+/// not of a type with an `init`, which runs only when the supervisor starts. `path` leads to the supervisor.
+[[nodiscard]] std::vector<spec_fault> find_faults(const std::vector<child_spec>& specs,
+                                                  auto_shutdown when = auto_shutdown::never,
+                                                  const std::vector<std::string>& path = {});
+/// Whether a supervisor would accept this child. The error has all faults: `invalid` or `bad_combination`, with the id
+/// and the field named.
 [[nodiscard]] result<void> check(const child_spec& spec, auto_shutdown when = auto_shutdown::never);
-/// Whether a supervisor would take all of them together, in addition `duplicate_id`. The first that is wrong counts.
+/// Whether a supervisor would accept all of them together; in addition `duplicate_id`.
 [[nodiscard]] result<void> check(const std::vector<child_spec>& specs, auto_shutdown when = auto_shutdown::never);
+
+namespace detail {
+/// As `check`, but without a look into nested supervisors, which check their own children when they start.
+[[nodiscard]] result<void> check_own(const child_spec& spec, auto_shutdown when);
+[[nodiscard]] result<void> check_own(const std::vector<child_spec>& specs, auto_shutdown when);
+}  // namespace detail
 
 }  // namespace coppice

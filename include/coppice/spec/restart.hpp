@@ -1,5 +1,5 @@
 #pragma once
-/// Which deaths of a child are answered by a restart: a table, and nothing else.
+/// After which ends a child is restarted.
 #include <cstdint>
 #include <string_view>
 
@@ -9,15 +9,15 @@ namespace coppice {
 
 enum class restart : std::uint8_t {
   permanent,  ///< always
-  transient,  ///< when it ended abnormally: neither `normal` nor `shutdown`
-  temporary,  ///< never; and with its end it is forgotten
+  transient,  ///< after an abnormal end: neither `normal` nor `shutdown`
+  temporary,  ///< never; the supervisor forgets the child when it ends
 };
 [[nodiscard]] std::string_view to_string(restart r) noexcept;
 
 enum class after_exit : std::uint8_t {
-  restart,  ///< it is started again
-  keep,     ///< it stays down, and its place is kept
-  forget,   ///< it is gone
+  restart,  ///< start the child again
+  keep,     ///< leave the child down and keep its spec
+  forget,   ///< remove the child
 };
 
 /// | restart   | normal | shutdown | abnormal |

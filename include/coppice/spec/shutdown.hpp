@@ -5,8 +5,8 @@
 
 namespace coppice {
 
-/// How a child is stopped: it is asked to, and killed when it has not ended after a while; or killed at once; or waited
-/// for however long it takes.
+/// How a child is stopped: asked, and killed if it has not ended after a time; or killed at once; or asked and waited
+/// for without limit.
 ///
 ///     .shutdown = 2s      .shutdown = coppice::shutdown::brutal_kill()      .shutdown = coppice::shutdown::infinity()
 class shutdown {
@@ -15,12 +15,12 @@ class shutdown {
   // NOLINTNEXTLINE(google-explicit-constructor): 2s is a way to stop
   constexpr shutdown(std::chrono::duration<Rep, Period> time) noexcept : time_{time} {}
   [[nodiscard]] static constexpr shutdown brutal_kill() noexcept { return shutdown{brutal}; }
-  /// The longest time there is means the same.
+  /// A time of `std::chrono::nanoseconds::max()` means the same.
   [[nodiscard]] static constexpr shutdown infinity() noexcept { return shutdown{std::chrono::nanoseconds::max()}; }
 
   [[nodiscard]] constexpr bool is_brutal() const noexcept { return time_ == brutal; }
   [[nodiscard]] constexpr bool is_infinite() const noexcept { return time_ == std::chrono::nanoseconds::max(); }
-  /// How long it is waited for; the longest time there is when it is infinite.
+  /// How long to wait after the request; the longest time there is when it is infinite.
   [[nodiscard]] constexpr std::chrono::nanoseconds time() const noexcept {
     return is_brutal() ? std::chrono::nanoseconds{0} : time_;
   }

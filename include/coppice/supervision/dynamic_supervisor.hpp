@@ -1,11 +1,11 @@
 #pragma once
-/// A supervisor whose children come and go: none at its start, any number later, each with a spec of its own.
+/// A supervisor that starts without children and gets any number of them later, each with its own spec.
 ///
 ///     const auto workers = child_template<worker>(database).with({.restart = restart::temporary});
 ///     const result<pid> who = co_await start_child(pool, workers(42));
 ///
-/// Children are known by their pid; ids are for people and need not be unique. They have no order: all are stopped at
-/// the same time. One that is not restarted is forgotten.
+/// Calls name children by their pid; ids are for people and need not be unique. All children are stopped at the same
+/// time. A child that ends and is not restarted is removed.
 #include <concepts>
 
 #include <coppice/supervision/supervisor.hpp>
@@ -16,14 +16,17 @@ class dynamic_supervisor;
 
 struct dynamic_supervisor_spec {
   restart_limit limit{};
-  /// The most children at a time, those that are being restarted included. Default: any number.
+  /// The most children at a time, including those that are being restarted. Default: without limit.
   std::optional<std::size_t> max_children{};
   /// As in `supervisor_spec`.
   std::optional<std::chrono::nanoseconds> abandon_after{};
 
   using supervised_by = dynamic_supervisor;
 };
-/// `invalid` with the field named.
+/// All faults; `path` leads to the supervisor.
+[[nodiscard]] std::vector<spec_fault> find_faults(const dynamic_supervisor_spec& spec,
+                                                  const std::vector<std::string>& path = {});
+/// Error: `invalid`, which names the fields.
 [[nodiscard]] result<void> check(const dynamic_supervisor_spec& spec);
 
 namespace calls {
@@ -41,21 +44,18 @@ struct upgrade_dynamic {
 };
 }  // namespace calls
 
-namespace detail {
-class dynamic_children;
-}
-
 /// The server behind a `ref<dynamic_supervisor>`. Thread safety: its own process only; others call it.
 class dynamic_supervisor {
  public:
-  static constexpr child_options supervision{.type = child_type::supervisor};
+  static constexpr child_defaults supervision{.type = child_type::supervisor};
+  static constexpr std::string_view kind = "dynamic supervisor";
   static constexpr bool traps_exits = true;
   using protocol =
       coppice::protocol<calls::start_child, calls::terminate_by_pid, calls::which_children, calls::count_children,
                         calls::exit_history_of, calls::upgrade_dynamic, detail::retry_start>;
 
   explicit dynamic_supervisor(dynamic_supervisor_spec spec = {});
-  /// With an init of its own, as `supervisor` may have.
+  /// `init` is called in the new process, as that of `supervisor`.
   explicit dynamic_supervisor(std::function<std::optional<dynamic_supervisor_spec>()> init);
   ~dynamic_supervisor();
   dynamic_supervisor(const dynamic_supervisor&) = delete;
@@ -76,7 +76,8 @@ class dynamic_supervisor {
 
  private:
   std::function<std::optional<dynamic_supervisor_spec>()> init_;
-  std::unique_ptr<detail::dynamic_children> children_;
+  std::optional<std::size_t> max_children_;
+  std::unique_ptr<detail::children> children_;
 };
 
 namespace detail {
@@ -89,12 +90,13 @@ extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, d
 extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
 }  // namespace detail
 
-/// From a plain thread: one without a parent.
+/// From a plain thread: starts a dynamic supervisor without a parent.
 [[nodiscard]] result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, dynamic_supervisor_spec spec = {});
 
-// Asked as a supervisor is: `start_child`, which also fails with `capacity`, `which_children`, `count_children`, and:
+// The calls of a supervisor `start_child`, with `capacity` as another error, `which_children` and `count_children`;
+// and:
 
-/// Stops a child and forgets it. One that is being restarted is known by its last pid. Error: `not_found`.
+/// Stops a child and removes it. A child that is being restarted is known by its last pid. Error: `not_found`.
 template <std::derived_from<dynamic_supervisor> S>
 [[nodiscard]] detail::calling<calls::terminate_by_pid> terminate_child(ref<S> sup, pid who) {
   return sup.template call<calls::terminate_by_pid>(who).within(forever);
@@ -104,7 +106,7 @@ template <std::derived_from<dynamic_supervisor> S>
 [[nodiscard]] detail::calling<calls::exit_history_of> exit_history(ref<S> sup, pid who) {
   return sup.template call<calls::exit_history_of>(who).within(forever);
 }
-/// Other limits for a running supervisor; its children stay. Errors: those of `check`: then nothing has changed.
+/// Gives a running supervisor other limits; its children stay. Errors: those of `check`: nothing has changed.
 template <std::derived_from<dynamic_supervisor> S>
 [[nodiscard]] detail::calling<calls::upgrade_dynamic> upgrade(ref<S> sup, dynamic_supervisor_spec spec) {
   return sup.template call<calls::upgrade_dynamic>(spec).within(forever);

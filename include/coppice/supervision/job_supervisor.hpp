@@ -1,23 +1,24 @@
 #pragma once
-/// Jobs under a supervisor: seen in the tree, counted, limited, and stopped in order with it.
+/// Jobs under a supervisor, which shows them in the tree, counts and limits them, and stops them when it ends.
 ///
 ///     const result<job<int>> sum = co_await async_under(me, jobs, sum_of, numbers);
 ///     const result<int> total = co_await sum->await();
 ///
-///     const auto sent = co_await start_job(jobs, send_mail, letter);          // nobody waits for this one
+///     const auto sent = co_await start_job(jobs, send_mail, letter);          // its result is not awaited
 ///
 ///     auto pages = async_stream_under(me, jobs, urls, fetch, {.max_concurrency = 8});
 ///
-/// A job under a supervisor is its child, and linked to its owner besides (unless `..._nolink`). Arguments are copied,
-/// so they must be copyable. Jobs are temporary unless you say otherwise.
+/// A job under a supervisor is a child of the supervisor. It is also linked to its owner, the process that started it,
+/// unless it is started by a function with `_nolink`. Arguments must be copyable. Jobs are temporary by default.
 #include <atomic>
 
+#include <coppice/base/ensure.hpp>
 #include <coppice/behaviour/async_stream.hpp>
 #include <coppice/supervision/dynamic_supervisor.hpp>
 
 namespace coppice {
 
-/// A dynamic supervisor that is meant for jobs; `child<job_supervisor>(dynamic_supervisor_spec{.max_children = 100})`.
+/// A dynamic supervisor for jobs: `child<job_supervisor>(dynamic_supervisor_spec{.max_children = 100})`.
 class job_supervisor : public dynamic_supervisor {
  public:
   using dynamic_supervisor::dynamic_supervisor;
@@ -33,21 +34,23 @@ extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, dynam
 extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
 }  // namespace detail
 
-/// From a plain thread: one without a parent.
+/// From a plain thread: starts a job supervisor without a parent.
 [[nodiscard]] result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec = {});
 
 namespace detail {
 
-/// An owner may end while the supervisor starts its job: then either the job finds that out when it begins, or the
-/// owner finds that it has begun, and kills it.
+/// Decides what happens if the owner of a job ends while the supervisor starts the job: either the job finds out when
+/// it begins and ends, or the owner finds that the job has begun and kills it.
 class handover {
  public:
-  /// By the job. False: its owner has ended.
+  /// Called by the job. False: its owner has ended.
   [[nodiscard]] bool begin(pid me) {
     who_ = me;
-    return phase_.exchange(phase::begun) != phase::given_up;
+    const phase before = phase_.exchange(phase::begun);
+    ensure(before != phase::begun, "a job has begun twice");
+    return before != phase::given_up;
   }
-  /// By the owner. The job, if it has begun.
+  /// Called by the owner. Returns the job if it has begun.
   [[nodiscard]] pid give_up() { return phase_.exchange(phase::given_up) == phase::begun ? who_ : pid{}; }
 
  private:
@@ -55,7 +58,7 @@ class handover {
   std::atomic<phase> phase_{phase::starting};
   pid who_;
 };
-/// The owner's side, as long as it waits for the start.
+/// The owner's side while it waits for the start.
 class awaited_start {
  public:
   awaited_start(std::shared_ptr<handover> what, std::shared_ptr<job_base> job) noexcept
@@ -75,7 +78,7 @@ class awaited_start {
   bool over_ = false;
 };
 
-/// The process of a job that somebody else than its owner has started.
+/// The process of a job that its supervisor has started.
 template <class T, class F, class... Args>
 task<> run_supervised_job(self& me, std::shared_ptr<handover> start, std::shared_ptr<job_state<T>> state, F f,
                           Args... args) {
@@ -92,7 +95,7 @@ task<> run_supervised_job(self& me, std::shared_ptr<handover> start, std::shared
   co_await std::move(work);
 }
 
-/// The process of a job whose result nobody wants.
+/// The process of a job whose result is not awaited.
 template <class F, class... Args>
 task<> run_for_its_effect(self& me, F f, Args... args) {
   if constexpr (!waiting_job<F, Args...>) {
@@ -108,7 +111,12 @@ task<> run_for_its_effect(self& me, F f, Args... args) {
   co_return;
 }
 
-inline constexpr child_options job_options{.id = "job", .restart = restart::temporary};
+inline constexpr child_defaults job_defaults{.id = "job", .restart = restart::temporary};
+template <class F, class... Args>
+[[nodiscard]] child_spec job_spec(F f, Args&&... args) {
+  return with_defaults(child(&run_for_its_effect<F, std::decay_t<Args>...>, std::move(f), std::forward<Args>(args)...),
+                       job_defaults);
+}
 
 template <class T, class F, class... Args>
 task<result<std::shared_ptr<job_state<T>>>> start_supervised(self& me, ref<job_supervisor> jobs, bond how, F f,
@@ -118,8 +126,8 @@ task<result<std::shared_ptr<job_state<T>>>> start_supervised(self& me, ref<job_s
   state->linked = how == bond::link;
   state->links_itself = state->linked;
   const auto start = std::make_shared<handover>();
-  auto spec =
-      child(&run_supervised_job<T, F, Args...>, start, state, std::move(f), std::move(args)...).with(job_options);
+  auto spec = with_defaults(child(&run_supervised_job<T, F, Args...>, start, state, std::move(f), std::move(args)...),
+                            job_defaults);
   awaited_start here{start, state};
   const result<pid> started = co_await start_child(jobs, std::move(spec));
   if (!started) co_return std::unexpected{started.error()};
@@ -149,24 +157,19 @@ struct started_under {
 
 }  // namespace detail
 
-/// Starts `f(args...)` for its effect; nobody waits for it. The answer is its pid. Errors: `capacity`, and those of all
-/// calls.
+/// Starts `f(args...)` for its effect and returns its pid; the result of `f` is dropped. Errors: `capacity`, and those
+/// of all calls.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
 [[nodiscard]] detail::calling<calls::start_child> start_job(ref<job_supervisor> jobs, F f, Args&&... args) {
-  return start_child(
-      jobs, child(&detail::run_for_its_effect<F, std::decay_t<Args>...>, std::move(f), std::forward<Args>(args)...)
-                .with(detail::job_options));
+  return start_child(jobs, detail::job_spec(std::move(f), std::forward<Args>(args)...));
 }
 /// The same with other settings: `{.restart = restart::transient, .shutdown = 1s}`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
 [[nodiscard]] detail::calling<calls::start_child> start_job_with(ref<job_supervisor> jobs, child_options how, F f,
                                                                  Args&&... args) {
-  return start_child(
-      jobs, child(&detail::run_for_its_effect<F, std::decay_t<Args>...>, std::move(f), std::forward<Args>(args)...)
-                .with(detail::job_options)
-                .with(how));
+  return start_child(jobs, detail::job_spec(std::move(f), std::forward<Args>(args)...).with(how));
 }
 
 /// `const result<job<T>> j = co_await async_under(me, jobs, f, args...);` Errors: `capacity`, and those of all calls.
@@ -185,8 +188,8 @@ template <class F, class... Args>
                                                                             std::move(args)...);
 }
 
-/// As `async_stream`. When the supervisor takes no more jobs, that error is the last result of the stream: the jobs
-/// that still run are killed. Give it a `max_concurrency` that the supervisor has room for.
+/// As `async_stream`. When the supervisor accepts no more jobs, that error is the last result of the stream, and the
+/// jobs that still run are killed. `max_concurrency` should not exceed what the supervisor accepts.
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F, detail::started_under> async_stream_under(self& me, ref<job_supervisor> jobs,

@@ -1,5 +1,5 @@
 #pragma once
-/// Many children of one kind that share the work by a key.
+/// Several children of one kind that share the work by a key.
 ///
 ///     const partitions shards{8};
 ///     supervisor_spec tree{.children = {
@@ -9,7 +9,7 @@
 ///     ...
 ///     const auto hit = co_await shards.ref_of<cache>("user 17").call<cache::look_up>("user 17");
 ///
-/// The same key always reaches the same partition, whoever runs there now: a restarted child takes its place.
+/// The same key always leads to the same partition, also after a restart of the child there.
 #include <atomic>
 #include <concepts>
 #include <functional>
@@ -19,20 +19,20 @@
 
 namespace coppice {
 
-/// Who is responsible for which key. A value: its copies share one table, to be handed to whoever needs it. A look-up
-/// takes no lock and asks nobody.
+/// Which process serves which key. Copies share one table and may be passed to any process. A look-up takes no lock and
+/// sends no message.
 /// Thread safety: any thread.
 class partitions {
  public:
   /// Throws `std::invalid_argument` when `count` is 0.
   explicit partitions(std::size_t count);
 
-  /// How many are in use now.
+  /// The number of partitions in use.
   [[nodiscard]] std::size_t size() const noexcept;
-  /// Who has that partition now; nobody before its first start. Throws `std::out_of_range` when it is not in use.
+  /// The process of a partition; nobody before its first start. Throws `std::out_of_range` when it is not in use.
   [[nodiscard]] pid at(std::size_t partition) const;
-  /// Whole numbers go round robin, by their absolute value; everything else goes by `std::hash`. Throws
-  /// `std::out_of_range` when there are none in use.
+  /// The process for a key. Integers are mapped by their absolute value modulo the number of partitions, other keys by
+  /// `std::hash`. Throws `std::out_of_range` when no partition is in use.
   template <class Key>
   [[nodiscard]] pid of(const Key& key) const {
     if constexpr (std::integral<Key>)
@@ -62,14 +62,14 @@ struct partition_options {
   restart_limit limit{};
 };
 
-/// A supervisor with one child for each partition; `each(n)` makes its spec. Their ids are `0`, `1` and so on.
+/// The spec of a supervisor with one child for each partition. `each(n)` makes the spec of a child; its id becomes `n`.
 [[nodiscard]] supervisor_spec partition_supervisor(const partitions& where,
                                                    const std::function<child_spec(std::size_t)>& each,
                                                    partition_options options = {});
 
-/// Uses more or fewer partitions, up to as many as there were at first; gives how many there were before. Fewer: keys
-/// go elsewhere first, then the surplus children are stopped. More: they are started first. Errors: `invalid`, and
-/// those of `restart_child`: then as many are used as are up.
+/// Changes the number of partitions in use, up to the number at first, and returns the number before. With fewer, keys
+/// are mapped to the others first, then the surplus children are stopped. With more, the children are started first.
+/// Errors: `invalid`, and those of `restart_child`: the partitions whose children are up are in use.
 [[nodiscard]] task<result<std::size_t>> resize(ref<supervisor> sup, partitions where, std::size_t count);
 
 }  // namespace coppice

@@ -1,11 +1,12 @@
 #pragma once
-/// A supervisor: starts its children in order, restarts those that fail, stops them in reverse order.
+/// A supervisor starts its children in order, restarts those that fail, and stops them in reverse order.
 ///
 ///     const result<ref<supervisor>> tree = start_supervisor(rt, {.children = {child<database>(url), child<cache>()}});
 ///
 /// or as a child of another one: `child<supervisor>(spec).with({.id = "storage"})`, or as a type of its own:
 ///
-///     struct storage {                 // or std::optional<supervisor_spec>: nothing, and it is ignored
+///     struct storage {                 // init may also return std::optional<supervisor_spec>; nothing: it is not
+///     started
 ///       static supervisor_spec init(std::string url) { return {.children = {child<database>(url), child<cache>()}}; }
 ///     };
 ///     supervisor_spec tree{.children = {child<storage>(url), child<web_server>(8080)}};
@@ -61,16 +62,18 @@ struct upgrade {
 }  // namespace calls
 
 namespace detail {
+/// From a supervisor to itself: try a start again that has failed.
 struct retry_start {
-  std::uint64_t child;
+  std::uint64_t number;
 };
-class supervised_children;
+class children;
 }  // namespace detail
 
 /// The server behind a `ref<supervisor>`. Thread safety: its own process only; others call it.
 class supervisor {
  public:
-  static constexpr child_options supervision{.type = child_type::supervisor};
+  static constexpr child_defaults supervision{.type = child_type::supervisor};
+  static constexpr std::string_view kind = "supervisor";
   static constexpr bool traps_exits = true;
   using protocol =
       coppice::protocol<calls::start_child, calls::terminate_child, calls::restart_child, calls::delete_child,
@@ -78,7 +81,7 @@ class supervisor {
                         calls::get_childspec, calls::exit_history, calls::upgrade, detail::retry_start>;
 
   explicit supervisor(supervisor_spec spec);
-  /// With an init of its own, called in the new process; without a spec there is nothing to supervise, and it is
+  /// `init` is called in the new process. If it returns nothing, there is nothing to supervise, and the start is
   /// ignored.
   explicit supervisor(std::function<std::optional<supervisor_spec>()> init);
   ~supervisor();
@@ -94,7 +97,7 @@ class supervisor {
   task<result<pid>> handle(calls::start_child m, self& me);
   task<result<void>> handle(calls::terminate_child m, self& me);
   task<result<pid>> handle(calls::restart_child m, self& me);
-  result<void> handle(const calls::delete_child& m);
+  result<void> handle(const calls::delete_child& m, self& me);
   task<result<void>> handle(calls::retry_now m, self& me);
   std::vector<child_info> handle(calls::which_children m, self& me);
   result<child_info> handle(const calls::which_child& m, self& me);
@@ -105,7 +108,7 @@ class supervisor {
 
  private:
   std::function<std::optional<supervisor_spec>()> init_;
-  std::unique_ptr<detail::supervised_children> children_;
+  std::unique_ptr<detail::children> children_;
 };
 
 namespace detail {
@@ -120,31 +123,31 @@ extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, sp
                                                                        supervisor_spec);
 }  // namespace detail
 
-/// From a plain thread: a supervisor without a parent. Its children are up when this returns. Errors: those of `check`,
-/// `start_failed` when a child could not be started; then those before it were stopped again.
+/// From a plain thread: starts a supervisor without a parent, and returns when its children are up. Errors: those of
+/// `check`; `start_failed` when a child could not be started: those before it have been stopped again.
 [[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, supervisor_spec spec);
-/// With a name: also `name_taken`.
+/// The same with a name. Error: also `name_taken`.
 [[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, std::string name, supervisor_spec spec);
 
-// What supervisors are asked. Each is awaited inside a process (`const result<pid> who = co_await start_child(tree,
-// child<worker>(7));`), or run from a plain thread (`rt.call(start_child(tree, ...))`). They wait as long as it takes:
-// a supervisor that is starting or stopping a child does so one at a time. All fail with `noproc` when there is no such
-// supervisor, and with `exited` when it ends meanwhile.
+// Calls of supervisors. A process awaits them (`const result<pid> who = co_await start_child(tree,
+// child<worker>(7));`), a plain thread runs them (`rt.call(start_child(tree, ...))`). They wait without limit, because
+// a supervisor starts and stops one child at a time. Errors of all calls: `noproc` when there is no such supervisor,
+// and `exited` when it ends before it answers.
 
-/// Adds a child behind the others and starts it; nobody as the answer when it had nothing to do. Errors: those of
-/// `check`, `already_started`, `already_present`, `start_failed`: then it was not added.
+/// Adds a child behind the others and starts it. Returns nobody if there was nothing to start. Errors: those of
+/// `check`, `already_started`, `already_present`, `start_failed`: the child was not added.
 template <class S>
   requires handles_call<S, calls::start_child>
 [[nodiscard]] detail::calling<calls::start_child> start_child(ref<S> sup, child_spec spec) {
   return sup.template call<calls::start_child>(std::move(spec)).within(forever);
 }
-/// Stops a child and leaves it down; one that is temporary is forgotten. Whether it ran or not. Error: `not_found`.
+/// Stops a child, whether it runs or not, and leaves it down. A temporary child is removed. Error: `not_found`.
 [[nodiscard]] detail::calling<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id);
-/// Starts a child that is down. Errors: `not_found`, `running`, `restarting`, `start_failed`: then it stays down.
+/// Starts a child that is down. Errors: `not_found`, `running`, `restarting`, `start_failed`: the child stays down.
 [[nodiscard]] detail::calling<calls::restart_child> restart_child(ref<supervisor> sup, std::string id);
-/// Forgets a child that is down. Errors: `not_found`, `running`, `restarting`.
+/// Removes a child that is down. Errors: `not_found`, `running`, `restarting`.
 [[nodiscard]] detail::calling<calls::delete_child> delete_child(ref<supervisor> sup, std::string id);
-/// Starts a child now that waits for its backoff to pass. Errors: `not_found`; `invalid` when it does not wait.
+/// Restarts a child now that waits for its backoff. Errors: `not_found`; `invalid` when the child does not wait.
 [[nodiscard]] detail::calling<calls::retry_now> retry_now(ref<supervisor> sup, std::string id);
 /// All children, in the order of their start.
 template <class S>
@@ -152,20 +155,20 @@ template <class S>
 [[nodiscard]] detail::calling<calls::which_children> which_children(ref<S> sup) {
   return sup.template call<calls::which_children>().within(forever);
 }
-/// Error: `not_found`.
+/// One child. Error: `not_found`.
 [[nodiscard]] detail::calling<calls::which_child> which_child(ref<supervisor> sup, std::string id);
 template <class S>
   requires handles_call<S, calls::count_children>
 [[nodiscard]] detail::calling<calls::count_children> count_children(ref<S> sup) {
   return sup.template call<calls::count_children>().within(forever);
 }
-/// Error: `not_found`.
+/// The spec of a child. `start` is empty for a temporary child that was started. Error: `not_found`.
 [[nodiscard]] detail::calling<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id);
 /// The last 50 ends of a child, oldest first. Error: `not_found`.
 [[nodiscard]] detail::calling<calls::exit_history> exit_history(ref<supervisor> sup, std::string id);
-/// Another spec for a running supervisor. What runs stays: children of the same id are started by the new spec from
-/// their next start on, while its restart type, its way to stop them and their significance count at once; new ones are
-/// added and not started; those that are missing stay. Errors: those of `check`: then nothing has changed.
+/// Gives a running supervisor another spec. Running children stay. A child with an id of the new spec uses its new
+/// start from its next start on, and its new restart type, shutdown and significance at once. New children are added
+/// and not started; children that the new spec lacks stay. Errors: those of `check`: nothing has changed.
 [[nodiscard]] detail::calling<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec);
 
 }  // namespace coppice

@@ -7,15 +7,33 @@
 namespace coppice {
 
 enum class strategy : std::uint8_t {
-  one_for_one,   ///< the child that ended is restarted
-  one_for_all,   ///< all are: the others are stopped first
-  rest_for_one,  ///< it and those that were started after it are
+  one_for_one,   ///< only the child that ended is restarted
+  one_for_all,   ///< all children are restarted
+  rest_for_one,  ///< the child that ended and those started after it are restarted
 };
 [[nodiscard]] std::string_view to_string(strategy s) noexcept;
 
+/// Places in the list of children, from `first` up to but without `last`.
+struct restart_range {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return last - first; }
+  friend constexpr bool operator==(const restart_range&, const restart_range&) = default;
+};
+
+/// Which of `count` children are restarted when the one at `place` has ended.
+[[nodiscard]] constexpr restart_range range_to_restart(strategy s, std::size_t place, std::size_t count) noexcept {
+  switch (s) {
+    case strategy::one_for_one: return {place, place + 1};
+    case strategy::one_for_all: return {0, count};
+    case strategy::rest_for_one: return {place, count};
+  }
+  return {place, place + 1};
+}
+
 class supervisor;
 
-/// A supervisor and its children, in the order in which they are started; they are stopped in the reverse order.
+/// A supervisor and its children, in the order in which they are started. They are stopped in the reverse order.
 ///
 ///     supervisor_spec tree{
 ///         .strategy = strategy::rest_for_one,
@@ -27,16 +45,20 @@ struct supervisor_spec {
   restart_limit limit{};
   coppice::auto_shutdown auto_shutdown = coppice::auto_shutdown::never;
   std::vector<child_spec> children{};
-  /// A child that is still there so long after it was killed, stuck in code that does not come back, is abandoned, and
-  /// the supervisor goes on. Default: it is waited for.
+  /// How long to wait for the end of a child after a kill. A child that takes longer is stuck in code that does not
+  /// return; it is abandoned, and the supervisor goes on. Default: without limit.
   std::optional<std::chrono::nanoseconds> abandon_after{};
 
-  /// A type whose `static supervisor_spec init(args...)` gives one is a supervisor.
+  /// A type whose `static supervisor_spec init(args...)` returns one is a supervisor.
   using supervised_by = supervisor;
 };
 
-/// Whether a supervisor would start with this: the errors of `check` for children, and `invalid` for its own fields.
-/// Nothing is started.
+/// All faults of the supervisor and of everything below it that can be seen without starting it, each with its path.
+/// `path` leads to the supervisor. See `find_faults` of child specs.
+[[nodiscard]] std::vector<spec_fault> find_faults(const supervisor_spec& spec,
+                                                  const std::vector<std::string>& path = {});
+/// Whether a supervisor would start with this spec, without starting anything. The error has all faults of
+/// `find_faults`, and the code of the first: `invalid`, `bad_combination` or `duplicate_id`.
 [[nodiscard]] result<void> check(const supervisor_spec& spec);
 
 }  // namespace coppice

@@ -1,5 +1,5 @@
 #pragma once
-/// The live tree as people want to see it.
+/// The running tree, for people.
 ///
 ///     root                  supervisor  <1.2.0>
 ///     ├─ database           worker      <1.3.0>  up 5.2s
@@ -13,22 +13,24 @@ namespace coppice {
 struct tree_node {
   child_info child;
   std::vector<tree_node> children{};
-  /// A supervisor that did not answer in time: busy starting or stopping a child, or gone.
+  /// The supervisor did not answer in time: it is busy starting or stopping a child, or has ended.
   bool silent = false;
 };
 
 struct tree_options {
-  /// How long to wait for the answer of each supervisor.
+  /// How long to wait for the answer of each supervisor. All supervisors of one level are asked at the same time.
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
-  /// How many children of one supervisor are drawn; the rest is counted.
+  /// How many children of one supervisor are drawn; the others are counted.
   std::size_t most_children = 50;
+  /// Draw what each child is as well; see `describe`. Default: no.
+  bool descriptions = false;
 };
 
-/// Asks the supervisor and all below it. Each is seen at its own moment.
+/// Asks the supervisor and all supervisors below it. Their answers are from different moments.
 [[nodiscard]] task<tree_node> look_at_tree(self& me, pid root, tree_options options = {});
 /// From a plain thread.
 [[nodiscard]] tree_node look_at_tree(runtime& rt, pid root, tree_options options = {});
-/// The text above.
+/// The tree as text, as above.
 [[nodiscard]] std::string draw(const tree_node& tree, tree_options options = {});
 
 }  // namespace coppice

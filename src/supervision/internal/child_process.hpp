@@ -1,39 +1,30 @@
 #pragma once
-/// Starting and stopping one child, for all kinds of supervisors.
+/// Starting and stopping the process of one child, for all kinds of supervisors.
 #include <coppice/runtime/detail/starting.hpp>
 #include <coppice/spec/child_spec.hpp>
 
 namespace coppice::detail {
 
-/// What a start needs of a spec. Refers to it.
-struct start_order {
-  const child_start& start;
-  const std::string& name;
-  std::chrono::nanoseconds within;
-};
-/// Starts a child, linked to this process, and waits until it has begun.
-[[nodiscard]] task<start_result> start_process(self& me, start_order order, death_watcher& deaths,
+/// Starts a child, linked to this process, and waits until it is initialised. `others` is shown the exits that arrive
+/// meanwhile. The spec must live until the start is done.
+[[nodiscard]] task<start_result> start_process(self& me, const child_spec& spec, death_watcher& others,
                                                std::optional<std::chrono::nanoseconds> abandon_after);
 
-/// Deaths that came while this process waited for something else than a child, in a start function of the user's or for
-/// its turn, and were put aside.
-void look_at_deaths_put_aside(self& me, death_watcher& deaths);
+/// Shows `others` the exits that were left in the mailbox while this process waited for something else than a child,
+/// for example in a start function of the user.
+void look_at_saved_exits(self& me, death_watcher& others);
 
 struct stopped_process {
-  exit_reason reason{};  // noproc: it had ended before
+  exit_reason reason{};  // noproc: the process had ended before
   bool abandoned = false;
 };
 
-/// Before a child is told to end: a monitor where its end would not be heard otherwise, as of one that was started by
-/// somebody else, or has ended before.
-[[nodiscard]] monitor_ref watch_leaving(self& me, pid who);
-
-/// Stops a child that is idle and does not trap exits: at once, and in no other case.
+/// Stops a child that is idle and does not trap exits, without a message. Nothing in all other cases.
 [[nodiscard]] std::optional<stopped_process> stop_at_once(self& me, pid who, shutdown how);
 
-/// Stops a child: asks, waits, kills; and, when it is told when, gives up on it.
-[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, shutdown how,
+/// Stops the process of a child by the steps of the stop ladder and waits for its end.
+[[nodiscard]] task<stopped_process> stop_process(self& me, pid who, const child_spec& spec,
                                                  std::optional<std::chrono::nanoseconds> abandon_after,
-                                                 death_watcher& deaths);
+                                                 death_watcher& others);
 
 }  // namespace coppice::detail

@@ -1,37 +1,44 @@
 #pragma once
 /// Stopping many children at the same time.
+#include <coppice/runtime/detail/process_end.hpp>
+#include <coppice/spec/detail/stop_ladder.hpp>
+
 #include "child_process.hpp"
 
 namespace coppice::detail {
 
-/// Tells all of them to end and collects their ends.
-class parallel_stop {
+/// Each child goes through the steps of the stop ladder with its own deadlines.
+class parallel_stop final : awaited_processes {
  public:
   parallel_stop(self& me, std::optional<std::chrono::nanoseconds> abandon_after)
       : me_{me}, abandon_after_{abandon_after} {}
 
-  /// Tells it to end.
-  void add(pid who, shutdown how);
+  /// Takes the first step. The spec must live until the stop is done.
+  void add(pid who, const child_spec& spec);
   struct gone {
     pid who;
     stopped_process how;
   };
-  /// The next one that has ended; nothing when all have.
+  /// The next child that has ended; nothing when all have.
   [[nodiscard]] task<std::optional<gone>> next();
 
  private:
-  enum class stage : std::uint8_t { asked, killed };
   struct leaving {
+    const child_spec* spec = nullptr;
     time_point deadline = time_point::max();
     monitor_ref watched;
-    stage at = stage::asked;
+    stop_ladder ladder{};
     bool abandoned = false;
   };
-  void hurry();
+  [[nodiscard]] bool awaits(pid who) const override { return leaving_.find(who) != nullptr; }
+  /// Takes the next step for a child and sets its deadline.
+  void take_step(pid who, leaving& l, time_point now);
+  /// Takes the next step for all children whose deadline has passed.
+  void handle_deadlines();
 
   self& me_;
   std::optional<std::chrono::nanoseconds> abandon_after_;
-  flat_map<pid, leaving, pid_hash> leaving_;
+  mutable flat_map<pid, leaving, pid_hash> leaving_;  // its look-up is not const
   time_point next_deadline_ = time_point::max();
 };
 

@@ -1,4 +1,4 @@
-// Random supervision trees under random faults. A model written from the reference (facts 37-117) judges each
+// Random supervision trees under random faults. A model written from the reference judges each
 // supervisor: whom it starts and stops, in which order, when it gives up, what it answers; and when the faults are
 // over, every tree is whole or has ended, and nothing is left of it. Where what is:
 //   tree_log.hpp     the log that a run leaves

@@ -1,5 +1,5 @@
 #pragma once
-/// What a supervisor answers (facts 93-99).
+/// What a supervisor answers.
 #include "tree_state.hpp"
 
 namespace coppice::random_trees {

@@ -110,7 +110,7 @@ class model {
         next.go_on();
         into.push_back(std::move(next));
       }
-      // A retry comes behind the calls that were made before (fact 71).
+      // A retry comes behind the calls that were made before.
       if (k.is == kid::status::retrying && !k.retries.empty() && k.retries.front() <= s.calls) {
         state next = s;
         std::vector<std::size_t>& left = next.at(k.number).retries;

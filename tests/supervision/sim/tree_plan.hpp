@@ -29,7 +29,7 @@ class gardener {
     p.traps = dice_.chance(0.6);
     if (dice_.chance(0.2)) p.lingers = dice_.between(1ms, 3s);
     p.ignores_exits = p.what != plant::kind::server && p.traps && dice_.chance(0.2);
-    // One that is left over keeps its name, and its successor is tried again and again meanwhile (fact 92): without end
+    // One that is left over keeps its name, and its successor is tried again and again meanwhile: without end
     // when the window is shorter than a try.
     p.named = !minute_ && p.what != plant::kind::own_start && !p.ignores_exits && dice_.chance(0.1);
     options(p, when);

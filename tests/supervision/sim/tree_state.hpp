@@ -1,5 +1,5 @@
 #pragma once
-/// One supervisor as the reference describes it (facts 37-117): its children, its restarts, and what it has to do next.
+/// One supervisor as the reference describes it: its children, its restarts, and what it has to do next.
 /// Written from the reference, not from the code.
 #include <algorithm>
 #include <deque>
@@ -29,7 +29,7 @@ struct kid {
   friend bool operator==(const kid&, const kid&) = default;
 };
 
-/// What a supervisor does next; it does nothing else meanwhile (facts 117, 177).
+/// What a supervisor does next; it does nothing else meanwhile.
 struct step {
   enum class kind : std::uint8_t {
     stop,

@@ -3,8 +3,7 @@
 
 namespace coppice::detail {
 
-/// For a process that is no supervisor and has one child: starts it, linked to this process, and waits until it has
-/// begun.
+/// For a process that is not a supervisor: starts a child, linked to this process, and waits until it is initialised.
 [[nodiscard]] task<start_result> start_process(self& me, child_spec spec);
 
 }  // namespace coppice::detail

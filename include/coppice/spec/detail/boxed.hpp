@@ -1,0 +1,113 @@
+#pragma once
+/// Settings that few children have, in as little room as possible: a supervisor keeps a spec for each of its children,
+/// and there may be a hundred thousand.
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace coppice::detail {
+
+/// As `std::optional`, in one pointer. Copies copy the value.
+template <class T>
+class boxed {
+ public:
+  boxed() = default;
+  boxed(std::nullopt_t) noexcept {}                                  // NOLINT(google-explicit-constructor)
+  boxed(T value) : value_{std::make_unique<T>(std::move(value))} {}  // NOLINT(google-explicit-constructor)
+  boxed(const boxed& other) : value_{other.value_ ? std::make_unique<T>(*other.value_) : nullptr} {}
+  boxed(boxed&&) noexcept = default;
+  boxed& operator=(const boxed& other) {
+    if (this != &other) value_ = other.value_ ? std::make_unique<T>(*other.value_) : nullptr;
+    return *this;
+  }
+  boxed& operator=(boxed&&) noexcept = default;
+  ~boxed() = default;
+
+  [[nodiscard]] bool has_value() const noexcept { return value_ != nullptr; }
+  explicit operator bool() const noexcept { return has_value(); }
+  [[nodiscard]] const T& operator*() const noexcept { return *value_; }
+  [[nodiscard]] const T* operator->() const noexcept { return value_.get(); }
+  /// Null without a value.
+  [[nodiscard]] const T* get() const noexcept { return value_.get(); }
+  friend bool operator==(const boxed& a, const boxed& b) {
+    return a.has_value() == b.has_value() && (!a.has_value() || *a == *b);
+  }
+  friend bool operator==(const boxed& a, const T& b) { return a.has_value() && *a == b; }
+
+ private:
+  std::unique_ptr<T> value_;
+};
+
+/// A string that is nearly always empty, in one pointer.
+class boxed_text {
+ public:
+  boxed_text() = default;
+  template <class S>
+    requires std::convertible_to<const S&, std::string_view>
+  boxed_text(const S& text) {  // NOLINT(google-explicit-constructor): it stands for a string
+    if (const std::string_view view = text; !view.empty()) text_ = std::string{view};
+  }
+  [[nodiscard]] bool empty() const noexcept { return !text_; }
+  [[nodiscard]] const std::string& str() const noexcept {
+    static const std::string none;
+    return text_ ? *text_ : none;
+  }
+  operator const std::string&() const noexcept { return str(); }  // NOLINT(google-explicit-constructor)
+  friend bool operator==(const boxed_text& a, const boxed_text& b) { return a.str() == b.str(); }
+  template <class S>
+    requires std::convertible_to<const S&, std::string_view>
+  friend bool operator==(const boxed_text& a, const S& b) {
+    return a.str() == std::string_view{b};
+  }
+
+ private:
+  boxed<std::string> text_;
+};
+
+/// A string of `child_options`, which are built in braces where they are used. In `co_await f(spec.with({.id = text}))`
+/// g++ 12 copies the bytes of such an aggregate and destroys both copies. This string knows its address, and a copy of
+/// its bytes at another address does not free what it does not own; `std::string` would be freed twice.
+class option_text {
+ public:
+  option_text() = default;
+  template <class S>
+    requires std::convertible_to<const S&, std::string_view>
+  option_text(const S& text) : option_text{std::string_view{text}, 0} {}  // NOLINT(google-explicit-constructor)
+  option_text(const option_text& other) : option_text{other.view(), 0} {}
+  option_text(option_text&& other) noexcept
+      : text_{std::exchange(other.text_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
+  option_text& operator=(const option_text& other) {
+    if (this != &other) *this = option_text{other};
+    return *this;
+  }
+  option_text& operator=(option_text&& other) noexcept {
+    std::swap(text_, other.text_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~option_text() {
+    if (owner_ == this) delete[] text_;
+  }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
+  operator std::string_view() const noexcept { return view(); }  // NOLINT(google-explicit-constructor)
+  template <class S>
+    requires std::convertible_to<const S&, std::string_view>
+  friend bool operator==(const option_text& a, const S& b) noexcept {
+    return a.view() == std::string_view{b};
+  }
+
+ private:
+  option_text(std::string_view text, int /*to tell the constructors apart*/)
+      : text_{text.empty() ? nullptr : new char[text.size()]}, size_{text.size()} {
+    text.copy(text_, size_);
+  }
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  const option_text* owner_ = this;
+};
+
+}  // namespace coppice::detail

@@ -1,0 +1,164 @@
+// Starting and stopping children. What happens when one ends is in restart.cpp.
+#include "internal/children.hpp"
+
+#include "internal/parallel_stop.hpp"
+
+namespace coppice::detail {
+
+error not_started(const std::string& id, error why) {
+  return error{errc::start_failed, "child '" + id + "' could not be started", std::move(why)};
+}
+
+// ---- the list
+
+supervised& children::add(child_spec spec) {
+  list_.clear_gaps();
+  return list_.add(std::move(spec));
+}
+
+void children::remove(self& me, supervised& c) {
+  ensure(!c.running(), "a running child was to be removed");
+  pending_.forget(me, c);
+  if (rules_.dynamic) by_last_pid_.erase(c.who);
+  list_.remove(c);
+}
+
+supervised* children::find(pid who) noexcept {
+  if (supervised* running = running_.find(who)) return running;
+  supervised** restarting = by_last_pid_.find(who);
+  return restarting != nullptr ? *restarting : nullptr;
+}
+
+child_counts children::count(self& me) const {
+  child_counts n;
+  n.specs = list_.size();
+  list_.for_each([&](const supervised& c) {
+    if (c.running() && me.alive(c.who)) ++n.active;
+    ++(c.spec.type == child_type::supervisor ? n.supervisors : n.workers);
+  });
+  return n;
+}
+
+std::vector<child_info> children::infos(self& me) const {
+  std::vector<child_info> all;
+  all.reserve(list_.size());
+  list_.for_each([&](const supervised& c) { all.push_back(c.info(me)); });
+  return all;
+}
+
+// ---- starting
+
+task<result<void>> children::start_all(self& me) {
+  time_point now = time_point::min();
+  for (std::size_t i = 0; i < list_.places(); ++i) {
+    supervised& c = *list_.at(i);
+    start_result started = co_await launch(me, c);
+    now = about_now(me, now);
+    result<pid> up = note_start(me, c, std::move(started), now);
+    if (up) continue;
+    error whole = not_started(c.id(), std::move(up.error()));
+    report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, {}},
+           [&] { return whole.to_string(); });
+    co_await stop_in_order(me);
+    co_return std::unexpected{std::move(whole)};
+  }
+  co_return result<void>{};
+}
+
+result<pid> children::note_start(self& me, supervised& c, start_result started, time_point now) {
+  ensure(!c.running(), "a running child was started");
+  if (error* why = std::get_if<error>(&started)) return std::unexpected{std::move(*why)};
+  if (rules_.dynamic) by_last_pid_.erase(c.who);
+  const pid* who = std::get_if<pid>(&started);
+  if (who == nullptr) {
+    c.state = child_state::undefined;
+    if (!kept_while_down(c)) remove(me, c);
+    return pid{};
+  }
+  c.state = child_state::running;
+  c.who = *who;
+  c.since = now;
+  running_.add(c);
+  if (c.temporary()) c.spec.start = {};
+  report(me,
+         {log_level::info,
+          c.ended_before() ? supervisor_event::kind::restarted : supervisor_event::kind::started,
+          c.id(),
+          c.who,
+          {}},
+         [&] { return "child '" + c.id() + "' started" + (c.ended_before() ? " again" : ""); });
+  return c.who;
+}
+
+// ---- stopping
+
+task<void> children::stop_in_order(self& me) { return stop_range(me, {0, list_.places()}, nullptr); }
+
+task<void> children::stop_together(self& me) {
+  parallel_stop all{me, rules_.abandon_after};
+  running_.for_each([&](const supervised& c) { all.add(c.who, c.spec); });
+  for (;;) {
+    std::optional<parallel_stop::gone> gone = co_await all.next();
+    if (!gone) co_return;
+    supervised* c = running_.find(gone->who);
+    ensure(c != nullptr, "a process was stopped that is not a child");
+    (void)mark_down(me, *c);
+    note_stop(me, *c, gone->who, std::move(gone->how), {}, {});
+  }
+}
+
+task<void> children::stop_one(self& me, supervised& c, exit_decision why) {
+  const pid who = mark_down(me, c);
+  if (who) {
+    std::optional<stopped_process> stopped = stop_at_once(me, who, *c.spec.shutdown);
+    if (!stopped) stopped = co_await stop_process(me, who, c.spec, rules_.abandon_after, running_);
+    note_stop(me, c, who, std::move(*stopped), me.now(), why);
+  }
+  if (!kept_while_down(c)) remove(me, c);
+}
+
+/// Before a stop: the child is down from here on, and no restart is pending. Returns its process; nobody if it was
+/// down.
+pid children::mark_down(self& me, supervised& c) {
+  pending_.cancel_timer(me, c);
+  return std::exchange(c.state, child_state::undefined) == child_state::running ? c.who : pid{};
+}
+
+/// After a stop. Without a decision nothing is recorded: the supervisor ends.
+void children::note_stop(self& me, supervised& c, pid who, stopped_process how, time_point now,
+                         const std::optional<exit_decision>& why) {
+  ensure(c.state == child_state::undefined, "a child was stopped that is not marked as down");
+  const bool ended_before = how.reason.what() == exit_reason::kind::noproc;
+  // Its reason is in the mailbox, unless the child had unlinked itself.
+  if (ended_before && !running_.ended_early(who)) look_at_saved_exits(me, running_);
+  running_.remove(who);
+  if (std::optional<exit_reason> early = running_.take_early(who); early && ended_before)
+    how.reason = std::move(*early);
+  report_stop(me, c, who, how);
+  if (why) c.history.add({now, now - c.since, std::move(how.reason), *why, who});
+}
+
+/// An error in the log if the child did not end as it was asked to.
+void children::report_stop(self& me, const supervised& c, pid who, const stopped_process& s) {
+  using kind = exit_reason::kind;
+  const bool permanent = c.spec.restart == restart::permanent;
+  const bool brutal = c.spec.shutdown->is_brutal();
+  bool expected = false;
+  switch (s.reason.what()) {
+    case kind::shutdown: expected = (s.reason.text().empty() && !brutal) || !permanent; break;
+    case kind::normal: expected = !permanent; break;
+    case kind::killed: expected = brutal; break;
+    default: break;
+  }
+  if (s.abandoned) {
+    report(me, {log_level::error, supervisor_event::kind::abandoned, c.id(), who, s.reason},
+           [&] { return "child '" + c.id() + "' was abandoned: its code does not return, even after a kill"; });
+    return;
+  }
+  report(
+      me, {expected ? log_level::info : log_level::error, supervisor_event::kind::stopped, c.id(), who, s.reason}, [&] {
+        return "child '" + c.id() + "' " + (expected ? "stopped: " : "did not stop as asked: ") + s.reason.to_string();
+      });
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,48 @@
+#pragma once
+/// The children of a supervisor in the order of their start.
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "supervised.hpp"
+
+namespace coppice::detail {
+
+/// A removed child leaves a gap, so that a loop over the list that waits in the middle can rely on the places.
+class child_list {
+ public:
+  explicit child_list(std::vector<child_spec> specs);
+
+  /// Adds a child behind the others.
+  supervised& add(child_spec spec);
+  /// Destroys the child and leaves a gap.
+  void remove(supervised& c);
+  /// Closes the gaps if there are many. Changes places, so no loop over the list may be under way.
+  void clear_gaps();
+  /// Gives a child another spec, with the same id.
+  void replace_spec(supervised& c, child_spec spec);
+
+  /// Error: `not_found`. The first call builds an index; supervisors that are never asked do without.
+  [[nodiscard]] result<supervised*> find(std::string_view id);
+
+  /// The number of places, gaps included.
+  [[nodiscard]] std::size_t places() const noexcept { return order_.size(); }
+  /// The number of children.
+  [[nodiscard]] std::size_t size() const noexcept { return order_.size() - gaps_; }
+  /// Null: a gap.
+  [[nodiscard]] supervised* at(std::size_t place) const noexcept { return order_[place].get(); }
+  /// Calls `visit` for each child in the order of start.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& c : order_)
+      if (c) visit(*c);
+  }
+
+ private:
+  std::vector<std::unique_ptr<supervised>> order_;
+  std::size_t gaps_ = 0;
+  std::unordered_map<std::string_view, supervised*> by_id_;  // the keys are the ids in the children
+  bool indexed_ = false;
+};
+
+}  // namespace coppice::detail

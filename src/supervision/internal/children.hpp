@@ -1,0 +1,110 @@
+#pragma once
+/// What all kinds of supervisors do with their children: start them, restart those that end, stop them.
+///
+/// restart.cpp has the way from the exit of a child to the start of its successor; children.cpp has the rest.
+#include <coppice/spec/next_restart.hpp>
+
+#include "child_list.hpp"
+#include "child_process.hpp"
+#include "pending_restarts.hpp"
+#include "report.hpp"
+#include "running_children.hpp"
+
+namespace coppice::detail {
+
+/// The kinds of supervisors differ in these settings only.
+struct child_rules {
+  coppice::strategy strategy = coppice::strategy::one_for_one;
+  coppice::auto_shutdown auto_shutdown = coppice::auto_shutdown::never;
+  restart_limit limit{};
+  std::optional<std::chrono::nanoseconds> abandon_after{};
+  /// Children of a dynamic supervisor are known by their pid, and removed when they are down for good. Others are known
+  /// by their id, and only temporary ones are removed.
+  bool dynamic = false;
+};
+
+/// For the caller of a start that failed. The error of the child becomes the cause: its `bad_combination`, for example,
+/// is not a fault of the spec that the caller gave.
+[[nodiscard]] error not_started(const std::string& id, error why);
+
+class children {
+ public:
+  children(child_rules rules, std::vector<child_spec> specs) : rules_{rules}, list_{std::move(specs)} {}
+
+  // -- the exit of a child, and its restart
+
+  [[nodiscard]] task<void> handle_exit(self& me, exited x);
+  [[nodiscard]] task<void> handle_backoff_over(self& me, timer_ref wait);
+  [[nodiscard]] task<void> handle_retry(self& me, std::uint64_t number);
+  /// Restarts a child that is down, and by the strategy its group.
+  [[nodiscard]] task<void> restart(self& me, supervised& c);
+
+  // -- starting and stopping
+
+  /// Starts all children in order. When one fails, those before it are stopped again, and the error names it.
+  [[nodiscard]] task<result<void>> start_all(self& me);
+  /// Stops all children, the last one first.
+  [[nodiscard]] task<void> stop_in_order(self& me);
+  /// Stops all children at the same time.
+  [[nodiscard]] task<void> stop_together(self& me);
+  /// Starts the process of a child. `note_start` has to follow; they are two functions so that a start takes one frame.
+  [[nodiscard]] task<start_result> launch(self& me, const supervised& c) {
+    return start_process(me, c.spec, running_, rules_.abandon_after);
+  }
+  /// Records the outcome of a start: the child runs, or there was nothing to start and it stays down. A child that is
+  /// not kept while it is down is removed then. Returns the process or nobody. An error leaves the child as it was.
+  [[nodiscard]] result<pid> note_start(self& me, supervised& c, start_result started, time_point now);
+  /// Stops one child, whether it runs or not. It is removed if it is not kept while it is down.
+  [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
+  /// Stops waiting for the backoff of a child; the caller restarts it.
+  void cancel_wait(self& me, supervised& c) { pending_.cancel_timer(me, c); }
+
+  // -- the list
+
+  [[nodiscard]] child_list& list() noexcept { return list_; }
+  [[nodiscard]] child_rules& rules() noexcept { return rules_; }
+  supervised& add(child_spec spec);
+  void remove(self& me, supervised& c);
+  /// A child of a dynamic supervisor by its pid; by its last one while it is being restarted. Null: unknown.
+  [[nodiscard]] supervised* find(pid who) noexcept;
+  [[nodiscard]] child_counts count(self& me) const;
+  [[nodiscard]] std::vector<child_info> infos(self& me) const;
+
+ private:
+  // -- restart.cpp
+  void stays_down(self& me, supervised& c, const exited& x);
+  void shut_down_if_done(self& me, const std::string& id, const exit_reason& why);
+  void record_exit(self& me, supervised& c, const exited& x, time_point now);
+  void give_up(self& me, supervised& c);
+  void delay(self& me, supervised& c, std::chrono::nanoseconds wait);
+  [[nodiscard]] next_restart ask_for_restart(self& me, supervised& c, time_point now,
+                                             std::optional<std::chrono::nanoseconds> uptime, const backoff* wait);
+  [[nodiscard]] task<void> restart_group(self& me, restart_range group, const supervised& c);
+  [[nodiscard]] task<void> stop_range(self& me, restart_range range, const supervised* on_behalf_of);
+  [[nodiscard]] task<void> start_range(self& me, restart_range range);
+  void start_failed(self& me, supervised& c, const error& why);
+
+  // -- children.cpp
+  [[nodiscard]] pid mark_down(self& me, supervised& c);
+  void note_stop(self& me, supervised& c, pid who, stopped_process how, time_point now,
+                 const std::optional<exit_decision>& why);
+  void report_stop(self& me, const supervised& c, pid who, const stopped_process& s);
+  [[nodiscard]] bool kept_while_down(const supervised& c) const noexcept { return !rules_.dynamic && !c.temporary(); }
+
+  child_rules rules_;
+  child_list list_;
+  running_children running_;
+  pending_restarts pending_;
+  restart_window window_;
+  flat_map<pid, supervised*, pid_hash> by_last_pid_;  // children of a dynamic supervisor that are being restarted
+};
+
+/// The time for records of uptimes. A thousand children that are started or stopped in a row need not read the exact
+/// clock a thousand times: the result is late by less than a tick of the coarse clock, some milliseconds. `before`: the
+/// last result; `time_point::min()` at first.
+[[nodiscard]] inline time_point about_now(self& me, time_point before) {
+  clock& c = me.host().env().clock();
+  return before == time_point::min() || c.coarse_now() > before ? c.now() : before;
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,40 @@
+#pragma once
+/// What supervisors write to the log and publish.
+#include <coppice/supervision/child_history.hpp>
+
+namespace coppice::detail {
+
+/// What happened to which child.
+struct child_report {
+  log_level level;
+  supervisor_event::kind what;
+  const std::string& child;
+  pid who{};
+  const exit_reason& reason;
+};
+
+/// Writes a line to the log and publishes a `supervisor_event`. `text` makes the line, and is called only if somebody
+/// wants it.
+template <class Text>
+void report(self& me, const child_report& r, Text&& text) {
+  kernel& k = me.host();
+  const bool logs = k.logs(r.level);
+  const bool wanted = k.events().wanted(plain<supervisor_event>);
+  if (!logs && !wanted) return;
+  std::string line = text();
+  if (logs)
+    k.log(r.level, line,
+          {{"supervisor", to_string(me.id())},
+           {"child", r.child},
+           {"pid", to_string(r.who)},
+           {"event", std::string{to_string(r.what)}}});
+  if (wanted)
+    k.events().publish(supervisor_event{.what = r.what,
+                                        .supervisor = me.id(),
+                                        .child = r.child,
+                                        .who = r.who,
+                                        .reason = r.reason,
+                                        .text = std::move(line)});
+}
+
+}  // namespace coppice::detail

@@ -1,0 +1,201 @@
+// From the exit of a child to the start of its successor, from top to bottom. OTP's supervisor.erl has the same rules
+// in the same order.
+#include "internal/children.hpp"
+
+namespace coppice::detail {
+
+// ---- 1. A child has ended. Its restart type decides whether it is restarted.
+
+task<void> children::handle_exit(self& me, exited x) {
+  supervised* ended = running_.take_ended(me, x);
+  if (ended == nullptr) co_return;
+  supervised& c = *ended;
+  list_.clear_gaps();
+  if (decide(c.spec.restart, x.reason) != after_exit::restart) {
+    stays_down(me, c, x);
+    co_return;
+  }
+  if (rules_.dynamic) by_last_pid_.insert(c.who, &c);
+  const time_point now = me.now();
+  record_exit(me, c, x, now);
+  const next_restart next = ask_for_restart(me, c, now, now - c.since, c.spec.backoff.get());
+  if (!next.allowed) co_return;
+  if (!c.spec.backoff) {
+    co_await restart(me, c);
+    co_return;
+  }
+  delay(me, c, next.wait);
+  // The rest of its group does not run without the child: it stops now, and is started together with it.
+  const restart_range group = range_to_restart(rules_.strategy, c.place, list_.places());
+  if (group.size() > 1) co_await stop_range(me, group, &c);
+}
+
+// ---- 2. It is not restarted: a temporary child, or a transient one that ended normally.
+
+void children::stays_down(self& me, supervised& c, const exited& x) {
+  const time_point now = me.now();
+  c.history.add({now, now - c.since, x.reason, c.temporary() ? exit_action::forgotten : exit_action::kept, x.from});
+  report(me,
+         {x.reason.abnormal() ? log_level::error : log_level::info, supervisor_event::kind::exited, c.id(), x.from,
+          x.reason},
+         [&] { return "child '" + c.id() + "' ended and is not restarted: " + x.reason.to_string(); });
+  const bool significant = c.spec.significant;
+  const std::string id = c.id();
+  if (!kept_while_down(c)) remove(me, c);
+  if (significant) shut_down_if_done(me, id, x.reason);
+}
+
+void children::shut_down_if_done(self& me, const std::string& id, const exit_reason& why) {
+  if (rules_.auto_shutdown == auto_shutdown::never) return;
+  if (rules_.auto_shutdown == auto_shutdown::all_significant) {
+    bool others = false;
+    list_.for_each(
+        [&](const supervised& c) { others = others || (c.spec.significant && c.state != child_state::undefined); });
+    if (others) return;
+  }
+  const std::string text = "the supervisor ends because its significant child '" + id + "' has ended";
+  report(me, {log_level::info, supervisor_event::kind::shut_down, id, {}, {}},
+         [&]() -> const std::string& { return text; });
+  me.publish(
+      supervisor_ended{.who = me.id(), .why = supervisor_ended::cause::done, .child = id, .reason = why, .text = text});
+  me.stop(exit_reason::shutdown());
+}
+
+// ---- 3. It is restarted, unless there were too many restarts: then the supervisor gives up.
+
+void children::record_exit(self& me, supervised& c, const exited& x, time_point now) {
+  c.history.add({now, now - c.since, x.reason, exit_action::restarted, x.from});
+  report(me,
+         {x.reason.abnormal() ? log_level::error : log_level::warning, supervisor_event::kind::exited, c.id(), x.from,
+          x.reason},
+         [&] { return "child '" + c.id() + "' ended: " + x.reason.to_string(); });
+}
+
+next_restart children::ask_for_restart(self& me, supervised& c, time_point now,
+                                       std::optional<std::chrono::nanoseconds> uptime, const backoff* wait) {
+  const next_restart next =
+      limit_then_back_off({rules_.limit, wait}, window_, c.failures, now, uptime, me.host().env().random());
+  if (next.allowed)
+    ++c.restarts;
+  else
+    give_up(me, c);
+  return next;
+}
+
+void children::give_up(self& me, supervised& c) {
+  const std::string because = "more than " + std::to_string(rules_.limit.restarts) +
+                              (rules_.limit.restarts == 1 ? " restart within " : " restarts within ") +
+                              to_string(rules_.limit.within);
+  c.state = child_state::undefined;
+  c.history.newest().did = {exit_action::gave_up, because};
+  const std::string text = "the supervisor gives up: " + because + "; the last was for child '" + c.id() + "'";
+  report(me, {log_level::error, supervisor_event::kind::gave_up, c.id(), {}, c.last_reason()},
+         [&]() -> const std::string& { return text; });
+  me.publish(supervisor_ended{.who = me.id(),
+                              .why = supervisor_ended::cause::gave_up,
+                              .child = c.id(),
+                              .reason = c.last_reason(),
+                              .text = text});
+  me.stop(exit_reason::shutdown());
+}
+
+// ---- 4. With a backoff it waits before the restart.
+
+void children::delay(self& me, supervised& c, std::chrono::nanoseconds wait) {
+  pending_.add_timer(me, c, wait);
+  c.history.newest().did = {exit_action::delayed, "backoff of " + to_string(wait)};
+  report(me, {log_level::warning, supervisor_event::kind::delayed, c.id(), {}, c.last_reason()},
+         [&] { return "child '" + c.id() + "' is restarted in " + to_string(wait); });
+}
+
+task<void> children::handle_backoff_over(self& me, timer_ref wait) {
+  supervised* c = pending_.take_timer(wait);
+  if (c != nullptr) co_await restart(me, *c);
+}
+
+// ---- 5. The restart. By the strategy it concerns the child alone, all children, or those behind it as well: the
+// others are stopped in reverse order, then all are started in order.
+
+task<void> children::restart(self& me, supervised& c) {
+  ensure(!c.running(), "a running child was to be restarted");
+  // From here on the child is down like the others: if one before it fails to start, that one is tried again.
+  c.state = child_state::undefined;
+  const restart_range group = range_to_restart(rules_.strategy, c.place, list_.places());
+  ensure(group.first <= c.place && c.place < group.last, "the group to restart does not contain the child that ended");
+  return group.size() == 1 ? start_range(me, group) : restart_group(me, group, c);
+}
+
+task<void> children::restart_group(self& me, restart_range group, const supervised& c) {
+  co_await stop_range(me, group, &c);
+  co_await start_range(me, group);
+}
+
+namespace {
+constexpr std::size_t stops_per_turn = 64;  // children stopped without a message before other processes may run
+}
+
+/// Stops the children in the range, the last one first, except the one on whose behalf that is done. Temporary children
+/// are removed.
+task<void> children::stop_range(self& me, restart_range range, const supervised* on_behalf_of) {
+  std::optional<exit_decision> why;
+  if (on_behalf_of != nullptr)
+    why = exit_decision{exit_action::stopped, "restarted together with '" + on_behalf_of->id() + "'"};
+  time_point now = me.now();
+  std::size_t stopped_at_once = 0;
+  for (std::size_t i = range.last; i-- > range.first;) {
+    if (list_.at(i) == nullptr || list_.at(i) == on_behalf_of) continue;
+    supervised& c = *list_.at(i);
+    const pid who = mark_down(me, c);
+    if (who) {
+      std::optional<stopped_process> stopped = stop_at_once(me, who, *c.spec.shutdown);
+      if (!stopped)
+        stopped = co_await stop_process(me, who, c.spec, rules_.abandon_after, running_);
+      else if (++stopped_at_once % stops_per_turn == 0)
+        co_await me.yield();
+      now = about_now(me, now);
+      note_stop(me, c, who, std::move(*stopped), now, why);
+    }
+    if (c.temporary()) remove(me, c);
+  }
+}
+
+/// Starts the children in the range up to the first that fails. That one is tried again; those behind it stay down
+/// until it has been started.
+task<void> children::start_range(self& me, restart_range range) {
+  time_point now = time_point::min();
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    if (list_.at(i) == nullptr) continue;
+    supervised& c = *list_.at(i);
+    start_result started = co_await launch(me, c);
+    now = about_now(me, now);
+    const result<pid> up = note_start(me, c, std::move(started), now);
+    if (up) continue;
+    start_failed(me, c, up.error());
+    co_return;
+  }
+}
+
+// ---- 6. A start has failed: another attempt, which counts as a restart, after the backoff or after the mail that is
+// waiting now.
+
+void children::start_failed(self& me, supervised& c, const error& why) {
+  const time_point now = me.now();
+  c.history.add({now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
+  report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, c.last_reason()},
+         [&] { return "child '" + c.id() + "' could not be started again: " + why.to_string(); });
+  if (!c.spec.backoff) {
+    pending_.add_retry(me, c);
+    return;
+  }
+  const next_restart next = ask_for_restart(me, c, now, std::nullopt, c.spec.backoff.get());
+  if (next.allowed) delay(me, c, next.wait);
+}
+
+task<void> children::handle_retry(self& me, std::uint64_t number) {
+  supervised* c = pending_.take_retry(number);
+  if (c == nullptr) co_return;
+  const next_restart next = ask_for_restart(me, *c, me.now(), std::nullopt, nullptr);
+  if (next.allowed) co_await restart(me, *c);
+}
+
+}  // namespace coppice::detail
