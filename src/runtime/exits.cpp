@@ -5,8 +5,8 @@
 #include "internal/freezer.hpp"
 #include "internal/kernel_parts.hpp"
 #include "internal/lifecycle.hpp"
+#include "internal/process_runner.hpp"
 #include "internal/remote.hpp"
-#include "internal/runner.hpp"
 
 namespace coppice::detail {
 
@@ -86,7 +86,7 @@ bool exits::end_idle(slot& me, pid child, const exit_reason& why, lifecycle& lif
 
 // ---- receiving
 
-verdict exits::receive(slot& p, envelope& e, turn& t, runner& r) {
+verdict exits::receive(slot& p, envelope& e, turn& t, process_runner& r) {
   auto& x = static_cast<letter<exited>&>(e).body;
   if (x.linked) {
     const auto was = links_.remove(p, x.from);
@@ -102,7 +102,7 @@ verdict exits::receive(slot& p, envelope& e, turn& t, runner& r) {
   return verdict::ended;
 }
 
-verdict exits::receive_link_lost(slot& p, envelope& e, turn& t, runner& r) {
+verdict exits::receive_link_lost(slot& p, envelope& e, turn& t, process_runner& r) {
   const link_signal l = static_cast<letter<link_signal>&>(e).body;
   (void)r.drop(e);
   if (links_.find_lost(p, l) == nullptr) return verdict::alive;

@@ -4,11 +4,9 @@
 
 namespace coppice {
 
-namespace detail {
+const detail::wait_type pending_freeze::how{.take = &pending_freeze::take, .expire = &pending_freeze::expire};
 
-const wait_type freezing::how{.take = &freezing::take, .expire = &freezing::expire};
-
-bool freezing::begin(coroutine& me, std::coroutine_handle<> h) {
+bool pending_freeze::begin(detail::coroutine& me, std::coroutine_handle<> h) {
   kernel_ = &me.host();
   const result<std::uint64_t> number = kernel_->freeze(who_, me.id());
   if (!number) {
@@ -20,17 +18,15 @@ bool freezing::begin(coroutine& me, std::coroutine_handle<> h) {
   return true;
 }
 
-bool freezing::take(waiter& w, coroutine&, envelope& e) {
-  return e.type == &plain<freeze_done> &&
-         static_cast<letter<freeze_done>&>(e).body.number == static_cast<freezing&>(w).number_;
+bool pending_freeze::take(detail::waiter& w, detail::coroutine&, detail::envelope& e) {
+  return e.type == &detail::plain<detail::freeze_done> &&
+         static_cast<detail::letter<detail::freeze_done>&>(e).body.number == static_cast<pending_freeze&>(w).number_;
 }
 
-void freezing::expire(waiter& w) {
-  auto& mine = static_cast<freezing&>(w);
+void pending_freeze::expire(detail::waiter& w) {
+  auto& mine = static_cast<pending_freeze&>(w);
   mine.answer_ = frozen{.still_inside = mine.kernel_->still_inside(mine.number_)};
 }
-
-}  // namespace detail
 
 bool thaw(pid who) { return detail::kernel_here().thaw({.root = who, .subtree = false}); }
 bool thaw(subtree who) { return detail::kernel_here().thaw({.root = who.root, .subtree = true}); }

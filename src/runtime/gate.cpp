@@ -1,6 +1,7 @@
 // Mailboxes with a limit or with priorities.
 #include <algorithm>
 
+#include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/gate.hpp>
 
 namespace coppice::detail {
@@ -67,6 +68,7 @@ envelope* gate::take(kernel& k, pid owner) {
   }
   envelope* e = highest->front();
   highest->pop_front();
+  ensure(size_ > 0, "a mailbox policy counts less mail than it has");
   --size_;
   if (!waiting_.empty()) {
     const waiting next = waiting_.front();

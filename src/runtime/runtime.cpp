@@ -58,7 +58,7 @@ void runtime::wait_for(std::atomic<std::uint32_t>& done) {
 }
 
 task<result<frozen>> runtime::freeze_body(self&, detail::kernel::freeze_target who, std::chrono::nanoseconds within) {
-  detail::freezing freezing(who, within);
+  pending_freeze freezing(who, within);
   result<frozen> answer = co_await freezing;
   co_return answer;
 }

@@ -57,6 +57,7 @@ void wheel::remove(std::uint32_t index) {
 
 void wheel::free(std::uint32_t index) {
   entry& t = entry_at(index);
+  ensure(t.pending && size_ > 0, "a timer is freed that is not pending");
   t.pending = false;
   t.letter = nullptr;
   // A place that has used up its generations is not used again, so that no old ref ever meets a new timer.

@@ -268,7 +268,8 @@ bool worker_scheduler::anybody_waits() const {
 /// It was counted among the searchers, and has found something or given up.
 void worker_scheduler::stop_searching(worker& w) {
   w.woken = false;
-  searching_.fetch_sub(1);
+  const std::uint32_t before = searching_.fetch_sub(1);
+  ensure(before > 0, "a worker stops searching that was not counted");
 }
 
 void worker_scheduler::measure(worker& w) {

@@ -36,7 +36,8 @@ task<> freezes_itself(self& me, result<frozen>* into) { *into = co_await freeze(
 task<> freezes_its_own_tree(self& me, pid root, result<frozen>* into) {
   const end_now go = co_await me.receive<end_now>();
   (void)go;
-  *into = co_await freeze(subtree{root});
+  const subtree mine{root};
+  *into = co_await freeze(mine);
 }
 task<> freezer_of(self&, pid who, result<frozen>* into) { *into = co_await freeze(who, 1s); }
 

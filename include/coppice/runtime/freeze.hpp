@@ -26,45 +26,40 @@ struct frozen {
   std::vector<pid> still_inside;
 };
 
-namespace detail {
-
-class freezing : public waiter {
+/// A freeze to be awaited.
+class [[nodiscard]] pending_freeze : public detail::waiter {
  public:
-  freezing(kernel::freeze_target who, std::chrono::nanoseconds within) noexcept
-      : waiter{&how}, who_{who}, within_{within} {}
+  pending_freeze(detail::kernel::freeze_target who, std::chrono::nanoseconds within) noexcept
+      : detail::waiter{&how}, who_{who}, within_{within} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {
-    return begin(process_of(h.promise()), h);
+    return begin(detail::process_of(h.promise()), h);
   }
   result<frozen> await_resume() { return std::move(answer_); }
 
  private:
-  [[nodiscard]] bool begin(coroutine& me, std::coroutine_handle<> h);
-  static bool take(waiter& w, coroutine& me, envelope& e);
-  static void expire(waiter& w);
-  static const wait_type how;
+  [[nodiscard]] bool begin(detail::coroutine& me, std::coroutine_handle<> h);
+  static bool take(detail::waiter& w, detail::coroutine& me, detail::envelope& e);
+  static void expire(detail::waiter& w);
+  static const detail::wait_type how;
 
-  kernel::freeze_target who_;
+  detail::kernel::freeze_target who_;
   std::chrono::nanoseconds within_;
-  kernel* kernel_ = nullptr;
+  detail::kernel* kernel_ = nullptr;
   std::uint64_t number_ = 0;
   result<frozen> answer_ = frozen{};
 };
-
-}  // namespace detail
 
 inline constexpr std::chrono::nanoseconds default_freeze_timeout = std::chrono::seconds{5};
 
 /// Freezes and waits until nothing of it is running, at most for `within`; it stays frozen also when the time is over.
 /// Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that made it.
 /// Errors: `noproc`; `invalid` for a process of another node, and for a process that would freeze itself.
-[[nodiscard]] inline detail::freezing freeze(pid who,
-                                             std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
+inline pending_freeze freeze(pid who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
   return {{.root = who, .subtree = false}, within};
 }
-[[nodiscard]] inline detail::freezing freeze(subtree who,
-                                             std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
+inline pending_freeze freeze(subtree who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
   return {{.root = who.root, .subtree = true}, within};
 }
 /// Undoes the last freeze of the same process or subtree. False: there is none in force. Inside a process only; from

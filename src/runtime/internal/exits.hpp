@@ -4,7 +4,7 @@
 
 namespace coppice::detail {
 
-class runner;
+class process_runner;
 class lifecycle;
 
 /// Thread safety: `send` and `send_link_lost` from any thread, the others for the owner of the slot.
@@ -18,8 +18,8 @@ class exits {
   [[nodiscard]] bool end_idle(slot& me, pid child, const exit_reason& why, lifecycle& life);
 
   /// An exit signal whose turn has come.
-  [[nodiscard]] verdict receive(slot& p, envelope& e, turn& t, runner& r);
-  [[nodiscard]] verdict receive_link_lost(slot& p, envelope& e, turn& t, runner& r);
+  [[nodiscard]] verdict receive(slot& p, envelope& e, turn& t, process_runner& r);
+  [[nodiscard]] verdict receive_link_lost(slot& p, envelope& e, turn& t, process_runner& r);
 
   /// Searches the queue from `from` for a signal that ends the process now. True: there is one, and its reason is in
   /// `t.ending`. False: the messages in the queue were counted. Sets `look_for_exit` again if a push is only half done.

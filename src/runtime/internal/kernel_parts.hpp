@@ -12,9 +12,9 @@
 #include "mailbox_policies.hpp"
 #include "name_table.hpp"
 #include "observer.hpp"
+#include "process_runner.hpp"
 #include "process_timers.hpp"
 #include "remote.hpp"
-#include "runner.hpp"
 #include "timers.hpp"
 
 namespace coppice::detail {
@@ -49,7 +49,7 @@ struct kernel_parts {
   detail::timers timers;
   detail::process_timers process_timers;
   detail::observer observer;
-  detail::runner runner;
+  process_runner runner;
 };
 
 }  // namespace coppice::detail

@@ -1,4 +1,4 @@
-#include "internal/runner.hpp"
+#include "internal/process_runner.hpp"
 
 #include <cxxabi.h>
 
@@ -80,10 +80,11 @@ exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept {
 
 // ---- running
 
-runner::runner(kernel& k, kernel_parts& parts) noexcept : kernel_{k}, table_{k.table()}, parts_{parts} {}
+process_runner::process_runner(kernel& k, kernel_parts& parts) noexcept
+    : kernel_{k}, table_{k.table()}, parts_{parts} {}
 
 /// The process ends by itself: first it cleans up, then its callers are answered.
-void runner::terminate(body& b, turn& t) {
+void process_runner::terminate(body& b, turn& t) {
   t.ending = b.type->terminate(b, t, std::move(t.ending));
   for (const held_answer& h : std::exchange(t.held, {})) kernel_.send(h.to, signal::reply, h.answer);
 }
@@ -91,7 +92,7 @@ void runner::terminate(body& b, turn& t) {
 // The body's code, between the two halves of a handshake with `take_from_stuck`: that thread must know that we are in
 // the code, and we, when we come back, whether the process was taken away meanwhile. The other thread has the barrier
 // for both.
-[[gnu::always_inline]] inline verdict runner::offer(slot& p, envelope& e, turn& t) {
+[[gnu::always_inline]] inline verdict process_runner::offer(slot& p, envelope& e, turn& t) {
   stall_guard& guard = t.guard;
   body* mine = p.process;  // once we are in its code, another thread may take it out of the slot
   stall_guard::step(guard.phase);
@@ -124,7 +125,7 @@ void runner::terminate(body& b, turn& t) {
   return v;
 }
 
-bool runner::run(slot& p, int budget, turn& t) {
+bool process_runner::run(slot& p, int budget, turn& t) {
   t.p = &p;
   t.budget = budget;
   envelope* e = p.mail.head;
@@ -179,7 +180,7 @@ bool runner::run(slot& p, int budget, turn& t) {
   return more;
 }
 
-bool runner::leave(slot& p, envelope* e, verdict v, turn& t) {
+bool process_runner::leave(slot& p, envelope* e, verdict v, turn& t) {
   const auto why = std::exchange(t.interrupted, turn::interruption::none);
   if (why == turn::interruption::frozen) return true;  // the next turn finds it frozen before the same envelope
   t.ends = false;
@@ -192,7 +193,7 @@ bool runner::leave(slot& p, envelope* e, verdict v, turn& t) {
   return false;
 }
 
-void runner::end(slot& p, turn& t, envelope* rest) {
+void process_runner::end(slot& p, turn& t, envelope* rest) {
   t.ends = false;
   const exit_reason why = std::exchange(t.ending, {});
   const auto unanswered = std::exchange(t.unanswered, {});
@@ -200,7 +201,7 @@ void runner::end(slot& p, turn& t, envelope* rest) {
   parts_.lifecycle.free_slot(table_.index_of(p));
 }
 
-verdict runner::handle_rare(slot& p, envelope& e, turn& t) try {
+verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
   if (e.what() == signal::done) return verdict::alive;
   if (e.serial() != p.serial() || (p.process == nullptr && e.what() != signal::start)) {
     parts_.remote.bounce(pid::from_parts(table_.node(), table_.index_of(p), e.serial()), e, exit_reason::noproc());
@@ -225,17 +226,17 @@ verdict runner::handle_rare(slot& p, envelope& e, turn& t) try {
   return verdict::ended;
 }
 
-verdict runner::offer_as_message(slot& p, envelope& e, turn& t) {
+verdict process_runner::offer_as_message(slot& p, envelope& e, turn& t) {
   e.become(signal::message);
   return offer(p, e, t);
 }
 
-verdict runner::drop(envelope& e) {
+verdict process_runner::drop(envelope& e) {
   e.type->drop(kernel_, e, {});
   return verdict::alive;
 }
 
-verdict runner::begin(slot& p, start_letter& first, turn& t) {
+verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
   const birth& with = first.with;
   std::uint64_t tag = envelope::tag_of(p.serial(), signal::message) | slot::has_process;
   p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
@@ -261,7 +262,7 @@ verdict runner::begin(slot& p, start_letter& first, turn& t) {
 
 // ---- signals that go before the mail in front of them
 
-runner::ahead runner::look_ahead(slot& p, envelope* from, turn& t) {
+process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& t) try {
   // Before its start letter was looked at there is nothing to end or to freeze: `begin` looks again.
   if (!p.is(slot::has_process)) return ahead::goes_on;
   if ((p.urgent.load(std::memory_order_relaxed) & is_frozen) != 0) return look_while_frozen(p, from, t);
@@ -275,10 +276,14 @@ runner::ahead runner::look_ahead(slot& p, envelope* from, turn& t) {
   if ((wanted & look_for_orders) != 0 && !p.is(slot::drains)) parts_.fast_lane.bring_forward(p, from);
   if ((wanted & look_at_yourself) != 0) parts_.observer.describe_itself(p);
   return ahead::goes_on;
+} catch (const broken_invariant& broken) {
+  if (p.process == nullptr) throw;  // there is no process to end: the worker ends the program
+  t.ending = reason_of(typeid(broken), broken.what(), t);
+  return ahead::ends;
 }
 
 /// Only a kill is looked for. The other bits of `urgent` stay for the first turn after the thaw.
-runner::ahead runner::look_while_frozen(slot& p, envelope* from, turn& t) {
+process_runner::ahead process_runner::look_while_frozen(slot& p, envelope* from, turn& t) {
   for (;;) {
     const std::uint8_t before =
         p.urgent.fetch_and(static_cast<std::uint8_t>(~look_for_exit), std::memory_order_seq_cst);

@@ -10,9 +10,9 @@ class observer;
 struct kernel_parts;
 
 /// Thread safety: for the owner of the slot, on a thread with a `turn`.
-class runner {
+class process_runner {
  public:
-  runner(kernel& k, kernel_parts& parts) noexcept;
+  process_runner(kernel& k, kernel_parts& parts) noexcept;
 
   /// True: it has more signals and must be scheduled again. False: it is idle, has ended, or is frozen.
   [[nodiscard]] bool run(slot& p, int budget, turn& t);
