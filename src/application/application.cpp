@@ -1,4 +1,3 @@
-#include <array>
 #include <cstdio>
 #include <system_error>
 
@@ -9,17 +8,30 @@ namespace coppice {
 // ---- words
 
 std::string_view to_string(outcome what) noexcept {
-  static constexpr std::array<std::string_view, 7> names = {"done",         "stopped",     "gave_up",     "refused",
-                                                            "start_failed", "not_in_time", "stopped_hard"};
-  return names.at(std::to_underlying(what));
+  switch (what) {
+    case outcome::done: return "done";
+    case outcome::stopped: return "stopped";
+    case outcome::gave_up: return "gave_up";
+    case outcome::refused: return "refused";
+    case outcome::start_failed: return "start_failed";
+    case outcome::not_in_time: return "not_in_time";
+    case outcome::stopped_hard: return "stopped_hard";
+  }
+  return "unknown";
 }
 std::string_view to_string(application_state state) noexcept {
-  static constexpr std::array<std::string_view, 5> names = {"waiting", "starting", "running", "stopping", "ended"};
-  return names.at(std::to_underlying(state));
+  switch (state) {
+    case application_state::waiting: return "waiting";
+    case application_state::starting: return "starting";
+    case application_state::running: return "running";
+    case application_state::stopping: return "stopping";
+    case application_state::ended: return "ended";
+  }
+  return "unknown";
 }
 
 int program_outcome::exit_code() const noexcept {
-  constexpr int killed = 9;  // what the system would have done: SIGKILL
+  constexpr int killed = 9;  // SIGKILL
   switch (what) {
     case outcome::done:
     case outcome::stopped: return 0;
@@ -42,7 +54,7 @@ program::~program() = default;
 
 std::optional<program_outcome> program::ended() const { return state_->ended(); }
 program_outcome program::wait() {
-  if (controller_) rt_->wait(controller_);  // also for its name to be free
+  if (controller_) rt_->wait(controller_);  // its name is free afterwards
   signals_.reset();
   return *state_->ended();
 }
@@ -76,14 +88,14 @@ std::optional<std::string> wrong_with(const run_options& how) {
   return std::nullopt;
 }
 
-/// Makes the runtime; whatever it throws is an outcome.
+/// Makes the runtime; its exceptions become outcomes.
 program_outcome run_on_own_runtime(const applications& all, run_options how) try {
   runtime rt{how.runtime};
   program running = all.start(rt, std::move(how));
   program_outcome out = running.wait();
   return out;
 } catch (const std::invalid_argument& x) {
-  return {.what = outcome::refused, .text = std::string{"the options of the runtime make no sense: "} + x.what()};
+  return {.what = outcome::refused, .text = std::string{"the options of the runtime are invalid: "} + x.what()};
 } catch (const std::exception& x) {
   return {.what = outcome::start_failed, .text = std::string{"the runtime could not be started: "} + x.what()};
 }
@@ -109,17 +121,18 @@ program applications::start(runtime& rt, run_options how) const {
   auto planned = detail::plan(all_);
   if (!planned) return {rt, refused({.what = outcome::refused, .text = std::string{planned.error().text()}})};
   program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
-  // Before the first child is up: whoever sees it may send a signal.
+  // Before the first child is up, because a signal may be sent as soon as one is.
   const auto relay = std::make_shared<detail::signal_relay>();
   const auto& signals = made.state_->how.stop_on;
   if (!signals.empty())
-    made.signals_ = rt.host().env().os_signals().subscribe(signals, [&rt, relay](os_signal s) { relay->heard(rt, s); });
+    made.signals_ =
+        rt.host().env().os_signals().subscribe(signals, [&rt, relay](os_signal s) { relay->receive(rt, s); });
   const auto spawned = rt.spawn_with({.name = std::string{program_name}, .label = "applications"},
                                      detail::program_controller, made.state_);
   if (!spawned) {
     made.signals_.reset();
     made.state_->end({.what = outcome::start_failed,
-                      .text = "there is another program on this runtime: " + spawned.error().to_string()});
+                      .text = "another program runs on this runtime: " + spawned.error().to_string()});
     return made;
   }
   made.controller_ = *spawned;
@@ -128,7 +141,7 @@ program applications::start(runtime& rt, run_options how) const {
 }
 
 int applications::run(run_options how) const {
-  // Before there is a runtime, so that what is refused has no traces.
+  // Before there is a runtime, so that a refused program starts no threads.
   const auto sensible = check();
   const program_outcome out =
       sensible ? run_on_own_runtime(*this, std::move(how))

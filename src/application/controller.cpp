@@ -1,4 +1,4 @@
-// The order in which applications start and stop, and what their ends mean for the program (reference facts 171-175).
+// The order in which applications start and stop, and what their ends mean for the program.
 #include <algorithm>
 
 #include "internal/state.hpp"
@@ -29,7 +29,7 @@ class controller {
     go_on();
   }
 
-  /// Masters end after their last word, which has come before this. One that has not said it was killed.
+  /// A master ends after its last message, which has arrived before this exit. One that has not sent it was killed.
   void handle(const exited& x) {
     if (!x.signalled) return;
     const auto found = std::ranges::find(apps_, x.from, &one::master);
@@ -48,19 +48,20 @@ class controller {
       has_ended(which, false, text);
   }
 
-  void handle(signal_heard s) {
+  void handle(signal_received s) {
     const std::string name{to_string(s.which)};
     if (++signals_ > 1) {
-      end_hard(
-          {.what = outcome::stopped_hard, .text = name + " came a second time: stopped at once", .signal = s.which});
+      end_hard({.what = outcome::stopped_hard,
+                .text = name + " was received a second time: stopped at once",
+                .signal = s.which});
       return;
     }
     if (stopping_)
-      me_.log(log_level::warning, name + ": the program is stopping already; once more, and it stops at once");
+      me_.log(log_level::warning, name + ": the program is stopping; another signal stops it at once");
     else
       stop({.what = outcome::stopped, .signal = s.which}, name);
   }
-  void handle(stop_asked) { stop({.what = outcome::stopped}, "it was asked to"); }
+  void handle(stop_asked) { stop({.what = outcome::stopped}, "a stop was requested"); }
   void handle(kill_asked) { end_hard({.what = outcome::stopped_hard, .text = "it was killed"}); }
   void handle(timeout t) {
     if (t.ref != limit_) return;
@@ -99,6 +100,7 @@ class controller {
   }
 
   void become(std::size_t i, application_state now, std::string text = {}) {
+    ensure(may_follow(apps_[i].state, now), "an application went to a state that cannot follow its last one");
     apps_[i].state = now;
     if (now == application_state::ended) apps_[i].top = {};
     me_.log(log_level::info, "application " + in_quotes(name_of(i)) + ": " + std::string{to_string(now)},
@@ -114,7 +116,7 @@ class controller {
     if (!stopping_) end_if_done();
   }
 
-  /// False: it can't be started, and that is already dealt with.
+  /// False: it cannot be started, and that has been handled.
   bool begin_start(std::size_t i) {
     if (const auto missing = missing_for(i)) return cannot_start(i, *missing), false;
     become(i, application_state::starting);
@@ -125,12 +127,12 @@ class controller {
     return true;
   }
 
-  /// What it depends on is up, or has done its work.
+  /// Nothing if all applications it depends on are running or have done their work.
   [[nodiscard]] std::optional<std::string> missing_for(std::size_t i) const {
     for (const std::size_t needed : program_->apps[i].needs) {
       const one& other = apps_[needed];
       if (other.state == application_state::running || other.done) continue;
-      return "it depends on " + in_quotes(name_of(needed)) + ", which is not there: " + other.why;
+      return "it depends on " + in_quotes(name_of(needed)) + ", which is not running: " + other.why;
     }
     return std::nullopt;
   }
@@ -160,7 +162,7 @@ class controller {
     if (!temporary(i)) stop({.what = outcome::start_failed, .text = text}, text);
   }
 
-  // -- an end by itself
+  // -- an application ended by itself
 
   void has_ended(std::size_t i, bool done, const std::string& why) {
     const bool by_us = apps_[i].state == application_state::stopping;
@@ -182,7 +184,7 @@ class controller {
       end_if_done();
   }
 
-  /// All that matter: the temporary ones only when there are no others.
+  /// Temporary applications count only if there are no others.
   [[nodiscard]] bool all_done() const {
     bool others = false;
     for (std::size_t i = 0; i < apps_.size(); ++i) {
@@ -201,14 +203,14 @@ class controller {
     if (stopping_) return;
     stopping_ = true;
     outcome_ = std::move(out);
-    // A failure was logged before; who has sent a signal wants to see that it was heard.
+    // A failure was logged before. A signal is logged as a warning, so that its sender sees that it was received.
     me_.log(outcome_.what == outcome::stopped ? log_level::warning : log_level::info,
             "the program stops in order: " + why + (signals_ > 0 ? "; a second signal stops it at once" : ""));
     if (program_->how.stop_within) limit_ = me_.start_timer(*program_->how.stop_within);
     go_on();
   }
 
-  /// Stops the one that was started last of those that are left. One that is still starting is stopped once it is up.
+  /// Stops the application that was started last of those still running. One that is starting is stopped when it is up.
   void go_on() {
     if (over_) return;
     for (std::size_t i = next_; i-- > 0;) {
@@ -223,7 +225,7 @@ class controller {
 
   void end_hard(program_outcome out) {
     me_.log(log_level::warning, "the program stops at once", {{"reason", out.text}});
-    // Parents first: they must not see their children end, and do something about it.
+    // Parents first, so that they do not see their children end and restart them.
     std::vector<pid> all{me_.id()};
     for (const one& a : apps_)
       for (const pid who : {a.master, a.top})
@@ -250,7 +252,7 @@ class controller {
   bool over_ = false;
 };
 
-/// Whatever ends the controller, whoever waits is told.
+/// Sets an outcome when the controller ends, however it ends, so that nobody waits for ever.
 class last_word {
  public:
   explicit last_word(std::shared_ptr<program_state> program) : program_{std::move(program)} {}
@@ -272,9 +274,8 @@ task<> program_controller(self& me, std::shared_ptr<program_state> program) {
   controller mine{me, program};
   mine.begin();
   while (mine.running()) {
-    auto m =
-        co_await me
-            .receive<news, exited, signal_heard, stop_asked, kill_asked, timeout, request<calls::which_applications>>();
+    auto m = co_await me.receive<news, exited, signal_received, stop_asked, kill_asked, timeout,
+                                 request<calls::which_applications>>();
     std::visit([&](auto& each) { mine.handle(each); }, m);
   }
 }

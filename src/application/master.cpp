@@ -1,7 +1,8 @@
-// One application: its hooks and its top supervisor (reference facts 170-173).
+// One application: its hooks and its top supervisor.
 #include <unordered_map>
 #include <unordered_set>
 
+#include <coppice/spec/detail/stop_ladder.hpp>
 #include <coppice/supervision/detail/start_process.hpp>
 
 #include "internal/state.hpp"
@@ -37,12 +38,12 @@ std::vector<pid> family_of(kernel& k, std::vector<pid> roots) {
 
 namespace {
 
-/// Another failure than an answer of the hook becomes one.
+/// Runs a hook. An exception becomes an error.
 task<result<void>> try_hook(self& me, const application_hook& hook, hook_args args) {
   std::optional<error> failed;
   try {
-    result<void> said = co_await hook.run(me, std::move(args));
-    co_return said;
+    result<void> answer = co_await hook.run(me, std::move(args));
+    co_return answer;
   } catch (...) {
     failed = error{errc::start_failed, reason_of_failure(*turn_here()).to_string()};
   }
@@ -66,8 +67,12 @@ class master {
   }
 
  private:
-  /// For what was killed and does not end: then it is stuck in its code.
-  static constexpr std::chrono::seconds patience{5};
+  /// How long to wait for a process that was killed before it is abandoned.
+  static constexpr std::chrono::seconds abandon_after{5};
+  struct leftover {
+    monitor_ref watched;
+    process_stop stop;
+  };
 
   task<bool> start() {
     if (app_.start) {
@@ -103,10 +108,10 @@ class master {
     start_result started = co_await start_process(me_, top_spec());
     if (error* failed = std::get_if<error>(&started)) co_return std::unexpected{std::move(*failed)};
     if (const pid* who = std::get_if<pid>(&started)) co_return *who;
-    co_return fail(errc::ignored, "its root supervisor had nothing to do");
+    co_return fail(errc::ignored, "its root supervisor had nothing to supervise");
   }
 
-  /// True: the top supervisor has ended by itself. False: the controller wants it to.
+  /// True: the top supervisor has ended by itself. False: the controller asks for a stop.
   task<bool> wait_for_the_end() {
     for (;;) {
       auto m = co_await me_.receive<stop_order_for_master, exited, supervisor_ended>();
@@ -116,24 +121,25 @@ class master {
         continue;
       }
       auto& x = std::get<exited>(m);
-      if (x.from == me_.parent() && x.signalled) {  // the controller was killed: nobody will ask for a stop any more
-        me_.kill(top_);
+      if (x.from == me_.parent() && x.signalled) {  // the controller was killed, and will not ask for a stop any more
+        carry_out(me_.host(), stop_step::kill, top_as_target(), std::nullopt);
         co_await me_.exit(std::move(x.reason));
       }
-      if (x.from != top_ || !x.linked) continue;  // what hooks have started is their own business
+      if (x.from != top_ || !x.linked) continue;  // a process that a hook has started
       why_ = std::move(x.reason);
       co_return true;
     }
   }
 
   task<> stop_top() {
-    family_ = family_of(me_.host(), {me_.id()});  // while it is known who spawned whom
-    me_.exit(top_, exit_reason::shutdown());
+    family_ = family_of(me_.host(), {me_.id()});  // before the stop: ended processes cannot be found
+    process_stop stop{top_as_target(), shutdown::infinity(), std::nullopt};
+    stop.advance(me_.host());
     for (;;) {
       const exited x = co_await me_.receive<exited>();
       if (x.from == top_ && x.linked) co_return;
       if (x.from != me_.parent() || !x.signalled) continue;
-      me_.kill(top_);
+      carry_out(me_.host(), stop_step::kill, top_as_target(), std::nullopt);
       co_await me_.exit(x.reason);
     }
   }
@@ -146,7 +152,8 @@ class master {
               {{"application", app_.name}, {"reason", story(ran.error())}});
   }
 
-  /// Processes that its children have spawned and left to themselves, as far as that can be seen.
+  /// Kills processes that its children have spawned and left behind, as far as they can be found. Those that are stuck
+  /// in their code are abandoned.
   task<> kill_leftovers() {
     std::vector<pid> known = std::exchange(family_, {});
     known.push_back(me_.id());
@@ -154,21 +161,33 @@ class master {
     std::vector<pid> left = family_of(me_.host(), known);
     for (const pid who : known)
       if (who != me_.id() && me_.alive(who)) left.push_back(who);
-    std::unordered_set<monitor_ref> open;
+    std::vector<leftover> open;
     for (const pid who : left) {
-      open.insert(me_.monitor(who));
-      me_.kill(who);
+      const stop_target target{.by = me_.id(), .who = who, .what = "process of application", .name = app_.name};
+      open.push_back({me_.monitor(who), process_stop{target, shutdown::brutal_kill(), abandon_after}});
     }
-    for (const time_point limit = me_.now() + patience; !open.empty();) {
-      auto m = co_await me_.receive<down>(limit - me_.now());
-      if (const down* d = std::get_if<down>(&m)) {
-        open.erase(d->ref);
-        continue;
-      }
-      me_.log(log_level::warning, "processes of an application that has stopped do not end, although they were killed",
+    // The kill, and one attempt to abandon. A process that withstands both is left alone: the stop must come to an end.
+    for (int steps = 0; steps < 2 && !open.empty(); ++steps) {
+      for (leftover& each : open) each.stop.advance(me_.host());  // parents before their children
+      co_await collect_ends(open, me_.now() + abandon_after);
+    }
+    if (!open.empty())
+      me_.log(log_level::warning, "processes of an application did not end although they were killed",
               {{"application", app_.name}, {"count", std::to_string(open.size())}});
-      co_return;
+  }
+
+  /// Removes the processes that end before the deadline.
+  task<> collect_ends(std::vector<leftover>& open, time_point deadline) {
+    while (!open.empty()) {
+      auto m = co_await me_.receive<down>(deadline - me_.now());
+      const down* d = std::get_if<down>(&m);
+      if (d == nullptr) co_return;
+      std::erase_if(open, [d](const leftover& each) { return each.watched == d->ref; });
     }
+  }
+
+  [[nodiscard]] stop_target top_as_target() const {
+    return {.by = me_.id(), .who = top_, .what = "top supervisor of application", .name = app_.name};
   }
 
   void report_the_end(bool by_itself) {

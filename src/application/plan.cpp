@@ -9,7 +9,7 @@ std::string in_quotes(std::string_view name) { return '"' + std::string{name} + 
 
 namespace {
 
-using places = std::map<std::string_view, std::size_t>;  // and their places, as given
+using places = std::map<std::string_view, std::size_t>;  // from the name of an application to its place in the list
 
 std::string number(std::size_t i) { return "number " + std::to_string(i + 1); }
 
@@ -19,15 +19,15 @@ std::string list_of(const places& known) {
   return text;
 }
 
-/// Whatever is wrong with one application by itself.
+/// The faults of one application by itself.
 void look_at(const application_options& app, std::vector<std::string>& wrong) {
   const std::string who = "application " + in_quotes(app.name);
   const supervisor_spec unchanged;
   if (app.restart > restart::temporary) wrong.push_back(who + ": restart is none of the restart types");
   if (!app.root) {
-    const auto sensible = check(supervisor_spec{
-        .strategy = app.strategy, .limit = app.limit, .auto_shutdown = app.auto_shutdown, .children = app.supervise});
-    if (!sensible) wrong.push_back(who + ": " + std::string{sensible.error().text()});
+    const supervisor_spec own{
+        .strategy = app.strategy, .limit = app.limit, .auto_shutdown = app.auto_shutdown, .children = app.supervise};
+    for (const spec_fault& f : find_faults(own)) wrong.push_back(who + ": " + f.to_string());
     return;
   }
   if (!app.supervise.empty())
@@ -38,13 +38,13 @@ void look_at(const application_options& app, std::vector<std::string>& wrong) {
     wrong.push_back(who +
                     " has settings for a supervisor (.strategy, .limit, .auto_shutdown) and a supervisor of its " +
                     "own (.root): put them there");
-  if (const auto sensible = check(*app.root); !sensible)
-    wrong.push_back(who + ", .root: " + std::string{sensible.error().text()});
-  else if (app.root->type != child_type::supervisor)
-    wrong.push_back(who + ", .root: child '" + app.root->id + "' is no supervisor; put it into .supervise");
+  const std::vector<spec_fault> faults = find_faults(std::vector<child_spec>{*app.root});
+  for (const spec_fault& f : faults) wrong.push_back(who + ", .root: " + f.to_string());
+  if (faults.empty() && app.root->type != child_type::supervisor)
+    wrong.push_back(who + ", .root: child '" + app.root->id + "' is not a supervisor; put it into .supervise");
 }
 
-/// By name; those without one, or with one that is taken, are wrong.
+/// The places of the applications by name. A missing name and a name given twice are faults.
 places look_at_names(const std::vector<application>& all, std::vector<std::string>& wrong) {
   places known;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -66,11 +66,11 @@ void look_at_dependencies(const std::vector<application>& all, const places& kno
     for (const std::string& needed : a.options().depends_on)
       if (!known.contains(needed))
         wrong.push_back("application " + in_quotes(a.options().name) + " depends on " + in_quotes(needed) +
-                        ", and there is no application of that name; there are: " + list_of(known));
+                        ", and no application has that name; there are: " + list_of(known));
 }
 
-/// From an application that can't be placed, along one that can't be placed either, until one comes again.
-std::string circle(const std::vector<application>& all, const places& known, const std::vector<bool>& placed) {
+/// Walks the unplaced applications until one repeats: that is the dependency cycle.
+std::string cycle(const std::vector<application>& all, const places& known, const std::vector<bool>& placed) {
   std::vector<std::size_t> path;
   auto at = static_cast<std::size_t>(std::ranges::find(placed, false) - placed.begin());
   while (std::ranges::find(path, at) == path.end()) {
@@ -89,7 +89,7 @@ bool can_start(const application_options& app, const places& known, const std::v
   return std::ranges::all_of(app.depends_on, [&](const std::string& needed) { return placed[known.at(needed)]; });
 }
 
-/// Each after what it depends on, otherwise as given.
+/// Places the applications: each behind those it depends on, otherwise in the order given.
 result<std::vector<std::size_t>> in_order(const std::vector<application>& all, const places& known) {
   std::vector<std::size_t> order;
   std::vector<bool> placed(all.size());
@@ -97,7 +97,7 @@ result<std::vector<std::size_t>> in_order(const std::vector<application>& all, c
     std::size_t next = 0;
     while (next < all.size() && (placed[next] || !can_start(all[next].options(), known, placed))) ++next;
     if (next == all.size())
-      return fail(errc::invalid, "applications depend on each other in a circle: " + circle(all, known, placed));
+      return fail(errc::invalid, "applications depend on each other in a cycle: " + cycle(all, known, placed));
     placed[next] = true;
     order.push_back(next);
   }

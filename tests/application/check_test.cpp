@@ -52,15 +52,15 @@ TEST(check_applications, refuses_two_of_one_name) {
 
 TEST(check_applications, refuses_a_dependency_that_is_not_there_and_names_those_that_are) {
   EXPECT_EQ(order_of({named("storage"), named("web", {"storge"})}),
-            "application \"web\" depends on \"storge\", and there is no application of that name; there are: "
+            "application \"web\" depends on \"storge\", and no application has that name; there are: "
             "\"storage\", \"web\"");
 }
 
 TEST(check_applications, refuses_circles_and_prints_them) {
   EXPECT_EQ(
       order_of({named("top", {"a"}), named("a", {"b"}), named("b", {"c"}), named("c", {"free", "a"}), named("free")}),
-      "applications depend on each other in a circle: \"a\" -> \"b\" -> \"c\" -> \"a\"");
-  EXPECT_EQ(order_of({named("a", {"a"})}), "applications depend on each other in a circle: \"a\" -> \"a\"");
+      "applications depend on each other in a cycle: \"a\" -> \"b\" -> \"c\" -> \"a\"");
+  EXPECT_EQ(order_of({named("a", {"a"})}), "applications depend on each other in a cycle: \"a\" -> \"a\"");
 }
 
 TEST(check_applications, refuses_a_list_of_children_beside_a_root_supervisor) {
@@ -86,7 +86,7 @@ TEST(check_applications, refuses_a_root_that_is_no_supervisor) {
   const auto answer = worker_on_top.check();
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().text(),
-            "application \"web\", .root: child 'idle_part' is no supervisor; put it into .supervise");
+            "application \"web\", .root: child 'idle_part' is not a supervisor; put it into .supervise");
 }
 
 TEST(check_applications, refuses_children_that_no_supervisor_would_take) {

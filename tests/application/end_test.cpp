@@ -1,4 +1,4 @@
-// How programs end: restart types, failing starts, signals, limits; and the exit codes of all of them (facts 173-175).
+// How programs end: restart types, failing starts, signals, limits; and the exit codes of all of them.
 #include "troupe.hpp"
 
 namespace coppice {
@@ -216,7 +216,7 @@ TEST(temporary_application, that_can_not_be_started_is_missed_by_those_that_need
   t.start({application{extra}, application{t.app("a", {"extra"})}});
   EXPECT_EQ(t.code(), 3);
   EXPECT_EQ(t.text(),
-            "application \"a\" could not be started: it depends on \"extra\", which is not there: it could not be "
+            "application \"a\" could not be started: it depends on \"extra\", which is not running: it could not be "
             "started");
 }
 
@@ -225,7 +225,7 @@ TEST(exit_code, is_3_when_a_root_supervisor_has_nothing_to_do) {
   const std::function<std::optional<supervisor_spec>()> nothing = [] { return std::nullopt; };
   t.start({application{{.name = "a", .root = child<supervisor>(nothing)}}});
   EXPECT_EQ(t.code(), 3);
-  EXPECT_EQ(t.text(), "application \"a\" could not be started: its root supervisor had nothing to do");
+  EXPECT_EQ(t.text(), "application \"a\" could not be started: its root supervisor had nothing to supervise");
 }
 
 // ---- signals

@@ -1,4 +1,4 @@
-// Applications start in order and stop in reverse, with their hooks (reference facts 170-172, 175).
+// Applications start in order and stop in reverse, with their hooks.
 #include "troupe.hpp"
 
 namespace coppice {

@@ -46,7 +46,7 @@ struct server {
 struct never_stops {
   struct nothing {};
   static constexpr bool traps_exits = true;
-  static constexpr child_options supervision{.shutdown = shutdown::infinity()};
+  static constexpr child_defaults supervision{.shutdown = shutdown::infinity()};
   static void init() { print("up"); }
   static task<> terminate(const exit_reason&, self& me) {
     print("stopping");
@@ -81,7 +81,7 @@ struct can_not_start {
 
 struct has_done_its_work {
   struct nothing {};
-  static constexpr child_options supervision{.restart = restart::transient, .significant = true};
+  static constexpr child_defaults supervision{.restart = restart::transient, .significant = true};
   static void init(self& me) { continue_next(me); }
   static void handle_continue(self& me) { me.stop(); }
   static void handle(nothing) {}
@@ -241,7 +241,7 @@ TEST(real_program, ends_at_once_after_a_second_signal) {
   p.signal(SIGTERM);
   EXPECT_EQ(p.line(), "stopping");
   p.signal(SIGINT);
-  EXPECT_EQ(p.errors(), "coppice: SIGINT came a second time: stopped at once\n");
+  EXPECT_EQ(p.errors(), "coppice: SIGINT was received a second time: stopped at once\n");
   EXPECT_EQ(p.wait(), 128 + SIGINT);
 }
 
@@ -285,7 +285,7 @@ TEST(real_program, ends_with_2_when_its_options_make_no_sense) {
   EXPECT_EQ(nameless.errors(), "coppice: application number 1 has no name: give it one with .name\n");
   EXPECT_EQ(nameless.wait(), 2);
   running bad{has_bad_options};
-  EXPECT_EQ(bad.errors().find("coppice: the options of the runtime make no sense: "), 0U);
+  EXPECT_EQ(bad.errors().find("coppice: the options of the runtime are invalid: "), 0U);
   EXPECT_EQ(bad.wait(), 2);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// A program made of supervised parts: started in order, stopped in order, with an exit code that says how it went.
+/// A program made of supervised parts, which are started and stopped in order. Its exit code says how it ended.
 ///
 ///     int main() {
 ///       return coppice::application{{
@@ -8,7 +8,7 @@
 ///       }}.run();
 ///     }
 ///
-/// Several, with what they need from each other; they are started in this order and stopped in the reverse one:
+/// Several applications with their dependencies, which give the order of the start; they stop in the reverse order:
 ///
 ///     const application storage{{.name = "storage", .supervise = {child<database>(url)}}};
 ///     const application web{{.name = "web", .supervise = {child<web_server>(8080)}, .depends_on = {"storage"}}};
@@ -23,48 +23,49 @@ struct application_options {
   /// Unique in its program, and not empty.
   std::string name{};
 
-  /// Its children: started in this order, stopped in the reverse one, under a supervisor of the application's own.
+  /// Its children, under a supervisor of the application; started in this order and stopped in the reverse one.
   std::vector<child_spec> supervise{};
-  /// How that supervisor answers the end of a child, and when it gives up. Defaults: `one_for_one`, 1 restart in 5
-  /// seconds, never done.
+  /// What that supervisor does when a child ends, and when it gives up. Defaults: `one_for_one`, 1 restart in 5
+  /// seconds, no automatic shutdown.
   coppice::strategy strategy = coppice::strategy::one_for_one;
   restart_limit limit{};
   coppice::auto_shutdown auto_shutdown = coppice::auto_shutdown::never;
-  /// A supervisor that takes the place of the list and of the three settings: `child<my_tree>(...)`, or
-  /// `child<supervisor>(spec)`. Giving both is refused. Of the spec, the start, `name` and `start_within` count: it is
-  /// not restarted, and is waited for without end when it is stopped. Default: none.
+  /// A supervisor instead of the list and the three settings: `child<my_tree>(...)`, or `child<supervisor>(spec)`.
+  /// Giving both is refused. Of this spec only the start, `name` and `start_within` are used: the supervisor is not
+  /// restarted, and its stop is waited for without limit. Default: none.
   std::optional<child_spec> root{};
 
-  /// What the end of its top supervisor means for the program, if nobody stopped it. Nothing restarts an application.
-  ///  permanent  the program stops, with an exit code that says so; unless all others are done as well
-  ///  transient  when it is done, the others go on; otherwise as permanent
-  ///  temporary  a line in the log; and so when it can't be started
-  /// It is done when the supervisor ended normally, or because its significant children have (`auto_shutdown`).
+  /// What happens to the program if the top supervisor ends by itself. An application is never restarted.
+  ///  permanent  the program stops with exit code 1, or 0 if all others are done as well
+  ///  transient  if it is done, the others go on; otherwise as permanent
+  ///  temporary  the others go on; a failed start has the same effect
+  /// It is done if the supervisor ended normally, or because its significant children have ended (`auto_shutdown`).
   coppice::restart restart = coppice::restart::permanent;
 
-  /// Names of applications that must be up, or done, before this one is started. Default: none.
+  /// Names of applications that must be running or done before this one is started. Default: none.
   std::vector<std::string> depends_on{};
 
-  /// Before the first child is started. When it fails, the application can't be started.
+  /// Runs before the first child is started. If it fails, the application is not started.
   application_hook start{};
-  /// Before the children are stopped; or after the supervisor ended by itself. Its failure is logged, and the stop goes
-  /// on.
+  /// Runs before the children are stopped, or after the supervisor has ended by itself. A failure is logged, and the
+  /// stop goes on.
   application_hook prep_stop{};
-  /// After the children have been stopped, whenever `start` was not refused. Its failure is logged.
+  /// Runs after the children have been stopped, unless `start` failed. A failure is logged.
   application_hook stop{};
 };
 
 /// How the whole program is run.
 struct run_options {
-  /// Of the runtime that `run` makes; `start` is given one.
+  /// The options of the runtime that `run` makes. Not used by `start`.
   runtime_options runtime{};
-  /// Signals that stop the program: the first in order, the second at once. The others, and all when this is empty, do
-  /// what they always do. Default: SIGTERM and SIGINT.
+  /// Signals that stop the program: the first one in order, the second one at once. Other signals have their usual
+  /// effect. Default: SIGTERM and SIGINT.
   std::vector<os_signal> stop_on{os_signal::terminate, os_signal::interrupt};
-  /// How long a stop in order may take, all in all; then the rest is killed. Children have limits of their own
-  /// (`shutdown`). Default: as long as it takes.
+  /// How long a stop in order may take in total; then the remaining processes are killed. Children have their own
+  /// limits
+  /// (`shutdown`). Default: without limit.
   std::optional<std::chrono::nanoseconds> stop_within{};
-  /// Handed to hooks that ask for them: `{argv + 1, argv + argc}`.
+  /// Passed to hooks that have a parameter for them: `{argv + 1, argv + argc}`.
   std::vector<std::string> args{};
 };
 
@@ -74,7 +75,7 @@ class application {
   // NOLINTNEXTLINE(google-explicit-constructor): so that applications{{...}, {...}} reads well
   application(application_options options) : options_{std::move(options)} {}
   [[nodiscard]] const application_options& options() const noexcept { return options_; }
-  /// As `applications::check`, `run` and `start` with this one alone.
+  /// The functions of `applications` for this one alone.
   [[nodiscard]] result<void> check() const;
   int run() const;
   int run(run_options how) const;
@@ -90,21 +91,20 @@ class applications {
   applications(std::initializer_list<application> all) : all_{all} {}
   explicit applications(std::vector<application> all) : all_{std::move(all)} {}
 
-  /// Whether they would be started, without starting anything. Error: `invalid`, with a text that names all that is
-  /// wrong and where: names that are missing or double, unknown dependencies and circles of them, children that no
-  /// supervisor would take, a list and a root.
+  /// Whether the program would start, without starting anything. Error: `invalid`, with all faults and their places:
+  /// missing and duplicate names, unknown dependencies, cycles, faults of children and of supervisors below them, a
+  /// list and a root together.
   [[nodiscard]] result<void> check() const;
-  /// Their names in the order in which they would be started: each after what it depends on, otherwise as given.
+  /// The names in the order of the start: each behind those it depends on, otherwise in the order given.
   [[nodiscard]] result<std::vector<std::string>> start_order() const;
 
-  /// For `main`: makes a runtime, runs the program until it ends, and gives its exit code; see `outcome`. What went
-  /// wrong is also told in a line on standard error. Throws nothing; what the options of the runtime throw is
-  /// `refused`.
+  /// For `main`: makes a runtime, runs the program until it ends, and returns its exit code; see `outcome`. Writes a
+  /// line to standard error if something went wrong. Throws nothing; invalid options of the runtime are `refused`.
   int run() const;
   int run(run_options how) const;
-  /// On a runtime of yours, a simulated one too. Returns at once; `program` tells how it goes. On one runtime there is
-  /// one program at a time: a second one has `start_failed`. Throws `std::system_error` when there is no thread to hear
-  /// signals, and `std::bad_alloc`.
+  /// Starts the program on an existing runtime, real or simulated, and returns at once. A runtime has one program at a
+  /// time: a second one ends with `start_failed`. Throws `std::system_error` when there is no thread for signals, and
+  /// `std::bad_alloc`.
   [[nodiscard]] program start(runtime& rt, run_options how = {}) const;
 
  private:

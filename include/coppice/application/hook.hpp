@@ -14,7 +14,7 @@ namespace detail {
 
 using hook_args = std::vector<std::string>;
 
-/// Takes the arguments away when the hook wants them.
+/// Moves the arguments into the hook if it has a parameter for them.
 template <class F>
 decltype(auto) call_hook(const F& f, self& me, hook_args& args) {
   if constexpr (std::invocable<const F&, self&, hook_args>)
@@ -42,20 +42,20 @@ class hook_function {
   [[nodiscard]] virtual task<result<void>> run(self& me, hook_args args) const = 0;
 };
 
-/// Lives as long as the program, so that the function may be a lambda that captures, coroutine or not.
+/// Lives as long as the program, so that the function may be a capturing lambda, also if it is a coroutine.
 template <class F>
 class hook_of final : public hook_function {
  public:
   using answer = decltype(call_hook(std::declval<const F&>(), std::declval<self&>(), std::declval<hook_args&>()));
   static_assert(hook_answer<answer>,
-                "a hook answers nothing or result<void>, or is a coroutine that does: task<>, task<result<void>>");
+                "a hook returns void or result<void>, or is a coroutine that does: task<>, task<result<void>>");
 
   template <class Given>
   explicit hook_of(std::in_place_t, Given&& f) : f_(std::forward<Given>(f)) {}
   [[nodiscard]] task<result<void>> run(self& me, hook_args args) const override {
     if constexpr (std::same_as<answer, task<result<void>>>) {
-      result<void> said = co_await call_hook(f_, me, args);
-      co_return said;
+      result<void> returned = co_await call_hook(f_, me, args);
+      co_return returned;
     } else if constexpr (std::same_as<answer, task<void>>) {
       co_await call_hook(f_, me, args);
       co_return result<void>{};
@@ -77,8 +77,8 @@ class hook_of final : public hook_function {
 ///
 ///     void f();     void f(self& me);     void f(self& me, std::vector<std::string> args);
 ///
-/// that answers nothing or `result<void>`, or is a coroutine that does (`task<> f(self& me)`). It fails by throwing, or
-/// by its answer. What blocks belongs into a coroutine that awaits `me.blocking(...)`.
+/// that returns void or `result<void>`, or is a coroutine that does (`task<> f(self& me)`). It fails by an exception or
+/// by an error. Blocking work belongs into a coroutine that awaits `me.blocking(...)`.
 class application_hook {
  public:
   /// Nothing to do.
@@ -89,7 +89,7 @@ class application_hook {
       : function_{std::make_shared<const detail::hook_of<std::decay_t<F>>>(std::in_place, std::forward<F>(f))} {}
 
   explicit operator bool() const noexcept { return function_ != nullptr; }
-  /// For the library. There must be one.
+  /// For the library. There must be a function.
   [[nodiscard]] task<result<void>> run(self& me, detail::hook_args args) const {
     return function_->run(me, std::move(args));
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Applications that run: what can be asked of them and told to them.
+/// A running program of applications.
 #include <memory>
 
 #include <coppice/application/outcome.hpp>
@@ -24,14 +24,13 @@ struct application_info {
 
 /// Published on the event stream.
 struct application_event {
-  application_state now = application_state::waiting;  ///< what it has become
+  application_state now = application_state::waiting;  ///< its new state
   std::string name;
-  std::string text;  ///< why it ended, when nobody stopped it; why it could not be started
+  std::string text;  ///< why it ended by itself, or could not be started
 };
 
-/// A program that was started on a runtime, which must outlive it. Destroying it does not stop the program, but it does
-/// not hear of signals any more.
-/// Thread safety: any thread, `wait` one at a time.
+/// A program that was started on a runtime. The runtime must outlive this object. Destroying the object does not stop
+/// the program, but signals do not reach the program any more. Thread safety: any thread, `wait` one at a time.
 class program {
  public:
   program(program&&) noexcept;
@@ -40,11 +39,11 @@ class program {
 
   /// How it ended; nothing while it runs.
   [[nodiscard]] std::optional<program_outcome> ended() const;
-  /// From a plain thread: until it has ended. Then signals do again what they did before.
+  /// From a plain thread: waits until the program has ended. Afterwards signals have their usual effect again.
   program_outcome wait();
   /// Stops all applications in reverse order, as the first signal does. Returns at once.
   void stop();
-  /// Kills all that is left, as the second signal does. Returns at once.
+  /// Kills all processes of the program, as the second signal does. Returns at once.
   void kill();
   /// The process that starts and stops the applications; nobody when nothing was started.
   [[nodiscard]] pid controller() const noexcept;
@@ -58,7 +57,7 @@ class program {
   std::unique_ptr<os_signal_subscription> signals_;
 };
 
-/// Inside a process of a program: stops it in order, as `program::stop`. False: there is no program on this runtime.
+/// From a process of a program: stops the program in order, as `program::stop`. False: no program runs on this runtime.
 bool stop_program(self& me);
 
 namespace calls {
@@ -66,10 +65,10 @@ struct which_applications {
   using reply = std::vector<application_info>;
 };
 }  // namespace calls
-/// In the order of their start. `noproc` when there is no program on this runtime. From a plain thread:
-/// `rt.call<calls::which_applications>(rt.where(program_name))`.
+/// All applications in the order of their start. Error: `noproc` when no program runs on this runtime. From a plain
+/// thread: `rt.call<calls::which_applications>(rt.where(program_name))`.
 [[nodiscard]] detail::calling<calls::which_applications> which_applications(self& me);
-/// What the controller is registered as.
+/// The name of the controller.
 inline constexpr std::string_view program_name = "coppice.program";
 
 }  // namespace coppice

@@ -1,5 +1,5 @@
 #pragma once
-/// Which application is started when, or why none is.
+/// The order in which applications are started.
 #include <coppice/application/application.hpp>
 
 namespace coppice::detail {
@@ -9,7 +9,7 @@ struct planned {
   std::vector<std::size_t> needs;  // places in the order of start
 };
 
-/// The applications in the order in which they are started; or all that is wrong with them.
+/// The applications in the order of their start, or an error with all their faults.
 [[nodiscard]] result<std::vector<planned>> plan(const std::vector<application>& all);
 
 /// `"a", "b"`

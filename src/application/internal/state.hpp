@@ -1,5 +1,5 @@
 #pragma once
-/// What the processes of a program share, and what they say to each other.
+/// What the processes of a program share, and their messages to each other.
 #include <atomic>
 #include <mutex>
 
@@ -8,26 +8,26 @@
 namespace coppice::detail {
 
 // -- to the controller
-struct signal_heard {
+struct signal_received {
   os_signal which;
 };
 struct stop_asked {};
 struct kill_asked {};
 
-/// Hands signals of the system to the controller; those that come before it is there wait for it.
+/// Passes signals of the system to the controller. Signals that arrive before the controller exists are kept for it.
 class signal_relay {
  public:
-  void heard(runtime& rt, os_signal s) {
+  void receive(runtime& rt, os_signal s) {
     const std::scoped_lock lock{mutex_};
     if (controller_)
-      rt.send(controller_, signal_heard{s});
+      rt.send(controller_, signal_received{s});
     else
       early_.push_back(s);
   }
   void connect(runtime& rt, pid controller) {
     const std::scoped_lock lock{mutex_};
     controller_ = controller;
-    for (const os_signal s : std::exchange(early_, {})) rt.send(controller_, signal_heard{s});
+    for (const os_signal s : std::exchange(early_, {})) rt.send(controller_, signal_received{s});
   }
 
  private:
@@ -36,7 +36,7 @@ class signal_relay {
   std::vector<os_signal> early_;
 };
 
-/// Immutable but for the outcome, which is set once.
+/// Immutable except for the outcome, which is set once.
 class program_state {
  public:
   program_state(std::vector<planned> in_order, run_options options)
@@ -58,32 +58,48 @@ class program_state {
   std::optional<program_outcome> outcome_;
 };
 
-/// To the controller: of one application, from its master. Each says `started` at most once, and one of the others
-/// last.
+/// From the master of an application to the controller. A master sends `started` at most once, and one of the others as
+/// its last message.
 struct news {
   enum class kind : std::uint8_t {
     started,
     start_failed,
-    ended,  ///< its top supervisor, by itself
+    ended,  ///< its top supervisor ended by itself
     stopped,
   };
   kind what = kind::started;
   std::size_t which = 0;
   pid top{};
-  bool done = false;   ///< of `ended`: nothing is wrong
-  std::string text{};  ///< of `start_failed` and `ended`: why
+  bool done = false;   ///< with `ended`: the application has done its work
+  std::string text{};  ///< with `start_failed` and `ended`: why
 };
 
 // -- to a master
 struct stop_order_for_master {};
 
-/// One for each application: runs its hooks, starts and stops its top supervisor.
+/// The process of one application: runs its hooks, starts and stops its top supervisor.
 task<> application_master(self& me, std::shared_ptr<const program_state> program, std::size_t which);
-/// Starts the applications in order and stops them in reverse.
+/// The process that starts the applications in order and stops them in reverse order.
 task<> program_controller(self& me, std::shared_ptr<program_state> program);
 
-/// All live processes that were spawned by one of `roots`, or by one of those, and so on; parents before children.
+/// All live descendants of `roots`, parents before their children.
 [[nodiscard]] std::vector<pid> family_of(kernel& k, std::vector<pid> roots);
+
+/// Whether an application may go from one state to the other:
+///
+///     waiting -> starting -> running -> stopping -> ended
+///
+/// and from each of these to `ended`.
+[[nodiscard]] constexpr bool may_follow(application_state from, application_state to) noexcept {
+  switch (from) {
+    case application_state::waiting: return to == application_state::starting || to == application_state::ended;
+    case application_state::starting: return to == application_state::running || to == application_state::ended;
+    case application_state::running: return to == application_state::stopping || to == application_state::ended;
+    case application_state::stopping: return to == application_state::ended;
+    case application_state::ended: break;
+  }
+  return false;
+}
 
 /// The texts of an error and its causes, without the codes.
 [[nodiscard]] std::string story(const error& why);
