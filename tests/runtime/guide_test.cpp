@@ -308,4 +308,33 @@ TEST(guide_time, a_timer_limits_several_receives) {
   EXPECT_TRUE(rt.alive(heart.id()));
 }
 
+// ---- freezing
+
+struct copy_now {};
+
+task<> copies_the_state(self& me, pid workers, pid store) {
+  const subtree all{workers};
+  const result<frozen> held = co_await freeze(all, 2s);
+  if (held && held->still_inside.empty()) me.send(store, copy_now{});
+  thaw(all);
+}
+
+task<> keeps_a_copy(self& me, int* copies) {
+  const copy_now now = co_await me.receive<copy_now>();
+  (void)now;
+  ++*copies;
+}
+
+TEST(guide_freezing, a_subtree_is_frozen_while_its_state_is_copied) {
+  int copies = 0;
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const ref<pulse> worker = rt.spawn<pulse>();
+  const pid store = rt.spawn(keeps_a_copy, &copies);
+  rt.spawn(copies_the_state, worker.id(), store);
+  w.run_for(1s);
+  EXPECT_EQ(copies, 1);
+  EXPECT_EQ(rt.info(worker.id())->state, process_state::waiting) << "it was thawed";
+}
+
 }  // namespace coppice::guide
