@@ -63,7 +63,8 @@ verdict handle(actor_core& me, turn& t, envelope& e) {
       std::visit(signal_dispatch{me, t}, from.s.what);
       return verdict::alive;
     }
-    case signal::reply: future_handling{me, t}.receive_reply(e); return verdict::alive;
+    case signal::reply:
+    case signal::notice: future_handling{me, t}.receive_reply(e); return verdict::alive;
     case signal::message: return mail_handling{me, t}.receive(e);
     case signal::wake: handle_wake_up(me, t, e); return verdict::alive;
     default: e.type->drop(*t.k, e, {}); return verdict::alive;

@@ -53,7 +53,7 @@ verdict mail_handling::put_aside_from_queue(envelope& e) {
 }
 
 void mail_handling::put_aside(envelope* e) {
-  e->tag = envelope::tag_of(t_.p->serial(), e->type == &plain<continuation_ready> ? signal::reply : signal::message);
+  e->tag = envelope::tag_of(t_.p->serial(), e->type == &plain<continuation_ready> ? signal::notice : signal::message);
   e->next.store(nullptr, std::memory_order_relaxed);
   me_.aside.add(e);
 }
@@ -85,7 +85,7 @@ void mail_handling::replay() {
            t_.p->urgent.load(std::memory_order_relaxed) == 0) {
       --t_.budget;
       const open_envelope e{me_.aside.take()};
-      if (e.get().what() == signal::reply)
+      if (e.get().what() == signal::notice)
         future_handling{me_, t_}.receive_reply(e.get());
       else
         receive_outside_of_queue(e.get());

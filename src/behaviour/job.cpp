@@ -9,7 +9,7 @@ void job_base::finish(kernel& k) {
   auto* news = make_letter<job_done>(plain<job_done>, shared_from_this());
   const bool twice = done_.exchange(true, std::memory_order_release);
   ensure(!twice, "a job was finished twice");
-  k.send(caller, signal::reply, news);
+  k.send(caller, signal::notice, news);
 }
 
 void job_base::must_be_mine() const {

@@ -191,7 +191,7 @@ freezer::to_inform freezer::newly_done() {
 
 void freezer::inform(const to_inform& all) {
   for (const auto& [who, number] : all)
-    kernel_.send(who, signal::reply, make_letter<freeze_done>(plain<freeze_done>, number));
+    kernel_.send(who, signal::notice, make_letter<freeze_done>(plain<freeze_done>, number));
 }
 
 std::vector<pid> freezer::still_inside(std::uint64_t number) {

@@ -138,7 +138,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   if (parent_linked)
     kernel_.send_exit(parent, {me, why, true});
   else if (born_linked)
-    kernel_.send(parent, signal::reply, make_letter<child_ended>(plain<child_ended>, me, why));
+    kernel_.send(parent, signal::notice, make_letter<child_ended>(plain<child_ended>, me, why));
   parts.links.notify_end(p, me, why);
   parts.process_timers.cancel_all(p);
   fail_pending_replies(p, why);

@@ -72,7 +72,7 @@ bool acknowledge_start(turn& t, const start_letter& first, init_result how) {
 void start_ack::give(kernel& k, init_result how) const {
   // Without a text of its own, a stop says nothing that the end of the process does not say.
   if (how.what() == init_result::kind::stop && how.why() == nullptr) return;
-  if (call != 0) k.send(to, signal::reply, make_letter<start_news>(plain<start_news>, call, std::move(how)));
+  if (call != 0) k.send(to, signal::notice, make_letter<start_news>(plain<start_news>, call, std::move(how)));
 }
 
 }  // namespace coppice::detail

@@ -216,6 +216,7 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
     case signal::timeout: return parts_.process_timers.accepts(p, e) ? offer_as_message(p, e, t) : drop(e);
     case signal::order:
     case signal::reply:
+    case signal::notice:
     case signal::wait_over:
     case signal::wake: return offer(p, e, t);
     default: parts_.links.apply(p, e); return drop(e);

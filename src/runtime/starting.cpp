@@ -1,3 +1,4 @@
+#include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/starting.hpp>
 
 namespace coppice::detail {
@@ -21,7 +22,7 @@ bool starting::ended(const exit_reason& reason) {
 
 bool starting::take(waiter& w, coroutine&, envelope& e) {
   auto& mine = static_cast<starting&>(w);
-  if (e.what() == signal::reply) {
+  if (e.what() == signal::notice) {
     if (e.type == &plain<child_ended>) {
       if (static_cast<letter<child_ended>&>(e).body.who != mine.who_) return false;
       return mine.ended(take_body<child_ended>(e).reason);
@@ -36,9 +37,12 @@ bool starting::take(waiter& w, coroutine&, envelope& e) {
         return true;
       case init_result::kind::ignore: mine.out_.what = start_outcome::kind::ignored; break;
       case init_result::kind::fail:
-      case init_result::kind::stop: mine.out_.why = *news.how.why(); break;
+      case init_result::kind::stop:
+        ensure(news.how.why() != nullptr, "a failed start without an error");
+        mine.out_.why = *news.how.why();
+        break;
     }
-    return false;  // once it is gone altogether
+    return false;  // the wait goes on until the process has ended
   }
   if (e.type == &plain<exited>) {
     const exited& x = static_cast<letter<exited>&>(e).body;

@@ -225,6 +225,7 @@ bool node::holds(const stuck& s, const detail::slot& p) noexcept {
     case detail::signal::seen: return detail::kernel::is_message(p, *p.mail.head);
     case detail::signal::order:
     case detail::signal::reply:
+    case detail::signal::notice:
     case detail::signal::down:
     case detail::signal::timeout:
     case detail::signal::wait_over:

@@ -244,7 +244,7 @@ void context::reenter_after(const future<R>& f, F then) {
       {core_.instance.generation(), detail::held_call{*turn_.k, mine}, &message_,
        [state = state.get(), then = std::move(then)](context& me) mutable { then(std::as_const(*state->value), me); }});
   if (state->done)
-    turn_.k->send(id(), detail::signal::reply,
+    turn_.k->send(id(), detail::signal::notice,
                   detail::make_letter<detail::continuation_ready>(detail::plain<detail::continuation_ready>, state));
 }
 

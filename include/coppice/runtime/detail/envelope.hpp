@@ -35,6 +35,7 @@ enum class signal : std::uint16_t {
   message,  // for the body, the hot one
   order,    // for an actor, ahead of the mail that waits
   reply,    // the answer to a call
+  notice,   // for the library's own code in that process: a child has started or ended, a job is done
   start,    // the first of every process
   exit,     // somebody ended, or wants us to
   link,
