@@ -1,3 +1,4 @@
+#include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/serving.hpp>
 #include <coppice/runtime/spawn.hpp>
 
@@ -41,10 +42,11 @@ void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
 // ---- waiting
 
 void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
+  ensure(waiting_ == nullptr, "a process waits for two things at once");
   next_ = h;
   waiting_ = &w;
   if (timeout == no_timeout) return;
-  if (timeout.count() <= 0) {  // a mark behind what is in the queue now
+  if (timeout.count() <= 0) {  // a mark behind the signals that are queued now
     wait_number_ = new_number();
     kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     return;
@@ -84,13 +86,16 @@ bool coroutine::take_saved(waiter& w) {
   return false;
 }
 
-void coroutine::remove_saved(envelope* before, envelope* e) noexcept {
+void coroutine::remove_saved(envelope* before, envelope* e) {
   envelope* after = e->next.load(std::memory_order_relaxed);
   if (before != nullptr)
     before->next.store(after, std::memory_order_relaxed);
   else
     extras_->saved = after;
+  const bool ends_at_last = (after == nullptr) == (extras_->saved_last == e);
   if (after == nullptr) extras_->saved_last = before;
+  ensure(ends_at_last, "the list of saved messages does not end with the last one");
+  ensure(held_ > 0, "more messages leave the saved mail than were put there");
   --held_;
   slot_->length.store(held_, std::memory_order_relaxed);
   release(e);
@@ -170,14 +175,12 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   switch (e.what()) {
     case signal::message: return me.take(t, e);
     case signal::start: return me.drain(t);
-    case signal::order: e.type->drop(*t.k, e, {}); return verdict::alive;  // it is no actor
-    default: t.message = me.handling_;                                     // it goes on with what it received last
+    case signal::order: e.type->drop(*t.k, e, {}); return verdict::alive;  // only actors take orders
+    default: t.message = me.handling_;  // for the report of a failure: it goes on with the message it received last
   }
-  switch (e.what()) {
-    case signal::wait_over: return me.wait_may_be_over(t, e);
-    default: break;
-  }
-  // A reply or a wake-up that nobody waits for (any more) is nothing.
+  ensure(me.waiting_ != nullptr, "a signal for a process that waits for nothing");
+  if (e.what() == signal::wait_over) return me.wait_may_be_over(t, e);
+  // A reply or a wake-up that the process does not wait for (any more) is dropped.
   if (me.waiting_->kind->take(*me.waiting_, me, e)) return me.drain(t);
   e.type->drop(*t.k, e, {});
   return verdict::alive;
@@ -189,7 +192,8 @@ verdict coroutine::take(turn& t, envelope& e) {
     handling_ = kind;
     return drain(t);
   }
-  // Put aside. Its own link belongs to the queue until the kernel has gone past it, and is cleared then.
+  // The message is put aside. Its link belongs to the queue until the kernel has gone past it; the kernel then clears
+  // it.
   extras& x = more();
   if (x.saved_last != nullptr)
     x.saved_last->next.store(&e, std::memory_order_relaxed);
@@ -206,17 +210,19 @@ verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
   if (number != 0) {
     if (number != wait_number_) return verdict::alive;
   } else {
+    ensure(extras_ != nullptr, "a timer of a wait for a process that has armed none");
     extras_->armed = {};
     extras_->armed_for = no_deadline;
     if (extras_->deadline == no_deadline) return verdict::alive;
     if (kernel_->now() < extras_->deadline) {
       arm(extras_->deadline);
-    } else {  // what has arrived by now still wins: the wait ends at a mark behind it
+    } else {  // signals that have arrived by now still count: the wait ends at a mark behind them
       wait_number_ = new_number();
       kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     }
     return verdict::alive;
   }
+  ensure(waiting_->kind->expire != nullptr, "a wait without a limit has timed out");
   waiting_->kind->expire(*waiting_);
   return drain(t);
 }

@@ -1,172 +1,118 @@
-// States of the kernel that were corrupted on purpose: the right invariant notices it, and says what it found.
+// A state that is corrupted on purpose ends the process it belongs to, and the exit reason says what was found.
 #include <gtest/gtest.h>
-#include <runtime/internal/kernel_parts.hpp>
 
-#include <atomic>
 #include <string>
-#include <thread>
 
-#include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/starting.hpp>
 #include <coppice/runtime/runtime.hpp>
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
-using namespace detail;
+using namespace coppice;
 using namespace std::chrono_literals;
 
-template <class F>
-std::string broken_by(F corrupted) {
-  try {
-    corrupted();
-  } catch (const broken_invariant& broken) {
-    return broken.what();
-  }
-  return "nothing was noticed";
+void expect_broken(const exit_reason& why, std::string_view found) {
+  EXPECT_EQ(why.exception_type(), "coppice::broken_invariant");
+  EXPECT_NE(why.text().find(found), std::string_view::npos) << why;
 }
-void expect_found(const std::string& text, const std::string& found) {
-  EXPECT_NE(text.find(found), std::string::npos) << text;
+
+detail::coroutine& frame_of(self& me) { return static_cast<detail::coroutine&>(me); }
+
+task<> gets_a_timer_that_it_never_armed(self& me) {
+  detail::kernel& k = me.host();
+  k.send(me.id(), detail::signal::wait_over,
+         detail::make_letter<detail::wait_number>(detail::plain<detail::wait_number>));
+  co_await me.receive<int>();
 }
-/// The reason that a process ends with when `body` corrupts its own state.
-std::string ends_with(task<> (*body)(self&)) { return run(body).to_string(); }
+TEST(broken_invariant, a_timer_of_a_wait_that_was_never_armed) {
+  expect_broken(run(gets_a_timer_that_it_never_armed), "a timer of a wait for a process that has armed none");
+}
 
-/// The reason of the first process that ends from here on.
-class first_end {
- public:
-  explicit first_end(runtime& rt) {
-    const ref<collector> who = rt.spawn<collector>(seen_);
-    rt.subscribe<process_ended>(who.id());
+struct waits_twice : detail::waiter {
+  static constexpr detail::wait_type how{
+      .take = [](detail::waiter&, detail::coroutine&, detail::envelope&) { return false; }};
+  waits_twice() : detail::waiter{&how} {}
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  template <class P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    h.promise().process().wait(h, *this, detail::no_timeout);
+    h.promise().process().wait(h, *this, detail::no_timeout);
   }
-  std::string reason() {
-    while (!seen_->there) std::this_thread::yield();
-    return seen_->reason;
-  }
-
- private:
-  struct seen {
-    std::string reason;
-    std::atomic<bool> there{false};
-  };
-  struct collector {
-    using protocol = coppice::protocol<process_ended>;
-    explicit collector(std::shared_ptr<seen> s) : into{std::move(s)} {}
-    void handle(const process_ended& e) const {
-      if (into->there) return;
-      into->reason = e.reason.to_string();
-      into->there = true;
-    }
-    std::shared_ptr<seen> into;
-  };
-  std::shared_ptr<seen> seen_ = std::make_shared<seen>();
+  void await_resume() const noexcept {}
 };
-
-struct ping {};
-task<> sleeper(self& me) { co_await me.sleep(1h); }
-
-TEST(invariant, a_slot_with_a_process_is_not_handed_out) {
-  runtime rt{{.workers = 1, .processes = 1, .level = log_level::off}};
-  rt.host().table()[1].set(slot::has_process, true);
-  expect_found(broken_by([&] { rt.spawn(sleeper); }), "a slot was handed out that still has a process");
-  rt.host().table()[1].set(slot::has_process, false);
+task<> waits_for_two_things(self&) {
+  waits_twice both;
+  co_await both;
+}
+TEST(broken_invariant, a_process_that_waits_for_two_things) {
+  expect_broken(run(waits_for_two_things), "a process waits for two things at once");
 }
 
-TEST(invariant, a_process_ends_once) {
-  runtime rt{quiet()};
-  slot& p = rt.host().table()[rt.host().table().take()];
-  expect_found(broken_by([&] { rt.host().parts().lifecycle.finish(p, exit_reason::normal(), nullptr, nullptr); }),
-               "a process ends that has ended already");
+struct counter {
+  struct bump {
+    using reply = int;
+  };
+  [[nodiscard]] static int handle(bump) { return 1; }
+};
+task<> awaits_a_call_twice(self& me) {
+  const ref<counter> to = me.spawn<counter>();
+  auto call = to.call<counter::bump>();
+  const result<int> first = co_await std::move(call);
+  EXPECT_EQ(first, 1);
+  const result<int> second = co_await std::move(call);  // NOLINT(bugprone-use-after-move): that is the point
+}
+TEST(broken_invariant, a_call_that_is_awaited_twice) {
+  expect_broken(run(awaits_a_call_twice), "a call that was awaited twice");
 }
 
-TEST(invariant, only_an_abandoned_process_is_buried) {
-  runtime rt{quiet()};
-  slot& p = rt.host().table()[rt.host().table().take()];
-  expect_found(broken_by([&] { rt.host().bury(p, nullptr, true); }), "a process comes back that was not abandoned");
-}
-
-TEST(invariant, only_signals_of_links_and_monitors_are_applied) {
-  runtime rt{quiet()};
-  slot& p = rt.host().table()[rt.host().table().take()];
-  letter<ping> message{&plain<ping>};
-  message.tag = envelope::tag_of(p.serial(), signal::message);
-  expect_found(broken_by([&] { rt.host().parts().links.apply(p, message); }),
-               "a signal that belongs to no link or monitor was applied as one");
-}
-
-task<> reuses_a_monitor_number(self& me) {
-  const pid other = me.spawn(sleeper);
-  me.monitor(other);
-  --me.process().side->refs;
-  me.monitor(other);
+task<> answers_without_a_request(self& me) {
+  detail::serving s{frame_of(me)};
+  s.ask({me.id(), 1, &detail::answer_error<int>});
+  s.reply(detail::make_reply<int>(1, 2));
+  s.reply(detail::make_reply<int>(1, 3));
   co_return;
 }
-TEST(invariant, a_monitor_has_a_number_of_its_own) {
-  expect_found(ends_with(reuses_a_monitor_number), "a new monitor has the number of another one");
+TEST(broken_invariant, a_server_that_answers_a_request_twice) {
+  expect_broken(run(answers_without_a_request), "a request of a server was answered twice");
 }
 
-TEST(invariant, the_mark_of_the_fast_lane_stays_in_place) {
-  runtime rt{quiet()};
-  slot& p = rt.host().table()[rt.host().table().take()];
-  letter<ping> message{&plain<ping>};
-  message.tag = envelope::tag_of(p.serial(), signal::message);
-  side_of(rt.host().table(), p).seen = &message;
-  expect_found(broken_by([&] { fast_lane::unmark(p); }), "the mark of the fast lane was overwritten");
-  free_side(p);
-}
-
-struct stubborn {};
-task<> has_a_fast_lane(self& me) {
-  me.process().set(slot::takes_orders, true);
-  static constexpr message_type fixed{
-      .name = "stubborn", .size = sizeof(letter<stubborn>), .drop = &drop_body<stubborn>};
-  me.send(me.id(), ping{});
-  me.host().send_order(me.id(), make_letter<stubborn>(fixed));
-  const ping p = co_await me.receive<ping>();
-  (void)p;
-}
-TEST(invariant, a_signal_of_the_fast_lane_can_be_moved_in_its_queue) {
-  expect_found(ends_with(has_a_fast_lane), "a signal of the fast lane can't be moved within its queue");
-}
-
-TEST(invariant, a_start_letter_makes_a_body) {
-  runtime rt{quiet()};
-  first_end end{rt};
-  static constexpr message_type type{
-      .name = "empty start",
-      .size = sizeof(start_letter),
-      .drop = [](kernel&, envelope& e, loss) { std::destroy_at(&static_cast<start_letter&>(e).with); },
-      .deliver = [](body&, turn&, envelope&) {}};
-  auto* first = ::new (allocate(sizeof(start_letter))) start_letter{&type, birth{}};
-  const result<pid> started = rt.host().start(first);
-  ASSERT_TRUE(started.has_value());
-  expect_found(end.reason(), "a start letter has made no body");
-}
-
-TEST(invariant, a_frozen_process_is_run_by_nobody) {
-  runtime rt{quiet()};
-  const pid who = rt.spawn(sleeper);
-  ASSERT_TRUE(rt.freeze(who).has_value());
-  first_end end{rt};
-  rt.host().schedule(rt.host().table()[who.index()]);
-  expect_found(end.reason(), "a frozen process is run although the freezer owns it");
-}
-
-TEST(invariant, blocking_work_ends_as_often_as_it_begins) {
-  runtime rt{quiet()};
-  const pid who = rt.spawn(sleeper);
-  expect_found(broken_by([&] { rt.host().parts().freezer.blocking_over(who); }),
-               "blocking work ends that has not begun");
-}
-
-task<> links_over_a_connection_that_is_not_there(self& me) {
-  const pid far = pid::from_parts(node_id{77}, 1, 0);
-  me.host().send(far, signal::link, make_letter<link_signal>(plain<link_signal>, me.id(), connection_number{5}));
+task<void> does_nothing() { co_return; }
+task<> runs_two_members(self& me) {
+  detail::serving s{frame_of(me)};
+  s.wait_for(does_nothing());
+  s.wait_for(does_nothing());
   co_return;
 }
-TEST(invariant, a_connection_has_a_transport) {
-  expect_found(ends_with(links_over_a_connection_that_is_not_there), "a connection without a transport");
+TEST(broken_invariant, a_server_that_runs_two_members_at_once) {
+  expect_broken(run(runs_two_members), "a server called a member while another one runs");
+}
+
+struct lazy {
+  [[nodiscard]] static std::chrono::nanoseconds idle_after() { return 1h; }
+  static void handle(idle) {}
+};
+task<> checks_what_was_never_armed(self& me) {
+  const ref<lazy> server = me.spawn<lazy>();
+  me.monitor(server.id());
+  me.send(server.id(), detail::idle_check{.handled = 0, .number = 99});
+  const down d = co_await me.receive<down>();
+  expect_broken(d.reason, "an idle check that was never armed");
+}
+TEST(broken_invariant, an_idle_check_that_was_never_armed) {
+  EXPECT_EQ(run(checks_what_was_never_armed), exit_reason::normal());
+}
+
+task<> is_told_of_a_failed_start_without_an_error(self& me) {
+  const detail::start_ack ack{me.id(), 7};
+  me.host().send(me.id(), detail::signal::notice,
+                 detail::make_letter<detail::start_news>(detail::plain<detail::start_news>, ack.call,
+                                                         init_result::stop(exit_reason::shutdown())));
+  co_await detail::starting(pid{}, ack.call, detail::no_timeout, monitor_ref{}, nullptr);
+}
+TEST(broken_invariant, a_failed_start_without_an_error) {
+  expect_broken(run(is_told_of_a_failed_start_without_an_error), "a failed start without an error");
 }
 
 }  // namespace
-}  // namespace coppice

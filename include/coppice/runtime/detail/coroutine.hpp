@@ -1,5 +1,5 @@
 #pragma once
-/// A process whose body is a coroutine: its frames, what it waits for, and the messages it has put aside.
+/// A process whose body is a coroutine: its frames, its current wait, and the messages it has put aside.
 #include <coroutine>
 #include <limits>
 
@@ -18,9 +18,9 @@ struct waiter;
 struct wait_type {
   /// True: the envelope was for this wait, and its payload was taken out.
   bool (*take)(waiter&, coroutine&, envelope&) = nullptr;
-  void (*expire)(waiter&) = nullptr;  ///< the time is over; null: it can't be
+  void (*expire)(waiter&) = nullptr;  ///< at the timeout; null: the wait has none
 };
-/// What a suspended body waits for. Lives in the frame that waits.
+/// The current wait of a suspended body. Lives in the frame that waits.
 struct waiter {
   const wait_type* kind;
 };
@@ -34,28 +34,29 @@ class coroutine final : public body, public self {
   explicit coroutine(kernel& k) noexcept;
   static const body_type type_of;
 
-  /// Suspends the process at `h` until `w` has taken something or `timeout` is over. Zero: only what is there already.
+  /// Suspends the process at `h` until `w` has taken something or `timeout` is over. Zero: only
+  /// messages that have arrived already.
   void wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout);
   /// Tries the messages put aside earlier, oldest first.
   [[nodiscard]] bool take_saved(waiter& w);
-  /// After something was taken without waiting: whether it is somebody else's turn now. Then the process is suspended.
+  /// After a message was taken without waiting. True: the budget of the turn is used up, and the process is suspended.
   [[nodiscard]] bool out_of_turn(std::coroutine_handle<> h);
   void yield(std::coroutine_handle<> h);
   void end(std::coroutine_handle<> h, exit_reason why);
 
   void resume_next(std::coroutine_handle<> h) noexcept { next_ = h; }
   [[nodiscard]] std::uint32_t new_number() noexcept { return ++numbers_ == 0 ? ++numbers_ : numbers_; }
-  /// The process is a server that looks after its end itself; null: not any more.
+  /// The process is a server, which runs `terminate` before it ends; null: no longer.
   void serve(serving* s) { more().server = s; }
   [[nodiscard]] bool serves() const noexcept { return extras_ && extras_->server != nullptr; }
-  /// As a handler of the server asks for it.
+  /// Requests `handle_continue` of the server.
   void continue_next() noexcept;
   void set_root(std::coroutine_handle<> root) noexcept { root_ = next_ = root; }
   void settle(slot& p, std::size_t frame_bytes) noexcept;
-  /// Drops the message put aside for which `unwanted` holds, if there is one.
+  /// Drops the first saved message of that type for which `unwanted` holds. False: there is none.
   bool flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t), std::uint64_t argument);
   void destroy() noexcept;
-  /// Before it ever ran.
+  /// For a process that was never started.
   void destroy_unborn() noexcept;
 
  private:
@@ -63,13 +64,13 @@ class coroutine final : public body, public self {
   [[nodiscard]] verdict take(turn& t, envelope& e);
   [[nodiscard]] verdict wait_may_be_over(turn& t, envelope& e);
   [[nodiscard]] verdict drain(turn& t);
-  void remove_saved(envelope* before, envelope* e) noexcept;
+  void remove_saved(envelope* before, envelope* e);
   void arm(time_point due);
   void disarm();
   void free() noexcept;
 
-  // Only processes pay for this that ever waited with a limit or put a message aside. A wait just writes its deadline
-  // down; a process has one timer at most, and when that fires it finds out whether it is time.
+  // Allocated for processes that have waited with a limit or put a message aside. A wait only stores its deadline. A
+  // process has one timer at most; when it fires, the process compares its deadline with the clock.
   struct extras {
     time_point deadline = no_deadline;
     time_point armed_for = no_deadline;
@@ -89,7 +90,7 @@ class coroutine final : public body, public self {
   std::coroutine_handle<> next_;  // the frame to resume, by `drain` alone
   std::coroutine_handle<> root_;
   waiter* waiting_ = nullptr;
-  const message_type* handling_ = nullptr;  // what it received last, for the report of a failure
+  const message_type* handling_ = nullptr;  // the message it received last, for the report of a failure
   std::unique_ptr<extras> extras_;
   std::uint32_t held_ = 0;  // messages put aside
   std::uint32_t wait_number_ = 0;
@@ -97,7 +98,7 @@ class coroutine final : public body, public self {
 
 inline coroutine& process_of(const promise_base& p) noexcept { return p.process(); }
 
-/// What awaitables have in common that wait for something to arrive, or for a time.
+/// The base of awaitables that wait for a signal, or for a time.
 class timed_waiter : public waiter {
  public:
   [[nodiscard]] bool await_ready() const noexcept { return false; }
