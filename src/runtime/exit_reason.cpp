@@ -1,4 +1,3 @@
-#include <array>
 #include <ostream>
 
 #include <coppice/base/cxx23.hpp>
@@ -74,9 +73,17 @@ bool operator==(const exit_reason& a, const exit_reason& b) noexcept {
 std::ostream& operator<<(std::ostream& out, const exit_reason& r) { return out << r.to_string(); }
 
 std::string_view to_string(exit_reason::kind k) noexcept {
-  static constexpr std::array<std::string_view, 8> names = {"normal", "shutdown",     "kill",      "killed",
-                                                            "noproc", "noconnection", "abandoned", "error"};
-  return names.at(std::to_underlying(k));
+  switch (k) {
+    case exit_reason::kind::normal: return "normal";
+    case exit_reason::kind::shutdown: return "shutdown";
+    case exit_reason::kind::kill: return "kill";
+    case exit_reason::kind::killed: return "killed";
+    case exit_reason::kind::noproc: return "noproc";
+    case exit_reason::kind::noconnection: return "noconnection";
+    case exit_reason::kind::abandoned: return "abandoned";
+    case exit_reason::kind::error: return "error";
+  }
+  return "unknown";
 }
 
 std::string to_string(pid who) {
