@@ -1,4 +1,4 @@
-// Agents: fact 161; theme T66.
+// Agents.
 #include <map>
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-// Streams of jobs: facts 152 and 153; themes T59 and T65.
+// Streams of jobs.
 #include <stdexcept>
 #include <string>
 

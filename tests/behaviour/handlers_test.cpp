@@ -1,4 +1,4 @@
-// What servers do with their mail, and how they stop (reference facts 23-36).
+// What servers do with their mail, and how they stop.
 #include "workshop.hpp"
 
 namespace {
@@ -329,7 +329,7 @@ TYPED_TEST(server, is_not_idle_as_long_as_mail_comes_even_if_it_does_not_handle_
     shop.rt().send(shop.server.id(), stranger{});
     shop.settle();
   }
-  EXPECT_EQ(shop.book.take(), lines{}) << "something came (fact 31)";
+  EXPECT_EQ(shop.book.take(), lines{}) << "something came";
   shop.pass(10s + a_tick);
   EXPECT_EQ(shop.book.take(), (lines{"idle"}));
 }

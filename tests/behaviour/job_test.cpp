@@ -1,4 +1,4 @@
-// Jobs: facts 151 and 155-160; themes T58, T60, T61 and T64.
+// Jobs: results, failures, time limits, and what ends with what.
 #include <stdexcept>
 #include <string>
 

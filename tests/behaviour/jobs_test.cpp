@@ -1,4 +1,4 @@
-// Waiting for several jobs: fact 159; themes T62 and T63.
+// Waiting for several jobs.
 #include <stdexcept>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Locks of a registry: fact 167; theme T71.
+// Locks of a registry.
 #include <stdexcept>
 
 #include <coppice/behaviour/registry.hpp>

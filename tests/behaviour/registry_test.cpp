@@ -1,4 +1,4 @@
-// Registries: facts 162-168; themes T68, T69 and T70.
+// Registries: entries, listeners, and what happens when their owners end.
 #include <algorithm>
 #include <string>
 #include <variant>

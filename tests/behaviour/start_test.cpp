@@ -1,4 +1,4 @@
-// How servers start: what `init` says, and what whoever starts them sees (reference facts 15-20).
+// How servers start: what `init` answers, and what the starter sees.
 #include "workshop.hpp"
 
 namespace {
@@ -278,7 +278,7 @@ TEST(server_start_waiting, a_starter_that_does_not_trap_survives_a_start_that_ta
   workshop<waiting> shop;
   shop.start({.init = "hang"}, {.traps = false, .within = 2s});
   shop.pass(2s + a_tick);
-  EXPECT_EQ(shop.starter_ended, std::nullopt) << "it unlinks before it kills (fact 18)";
+  EXPECT_EQ(shop.starter_ended, std::nullopt) << "it unlinks before it kills";
   ASSERT_TRUE(shop.started);
   EXPECT_EQ(shop.started->error().code(), errc::timeout);
 }

@@ -1,4 +1,4 @@
-// Calls between processes and from plain threads: the answer, or exactly one of the errors of fact 33.
+// Calls between processes and from plain threads: the answer, or exactly one of the errors that a call has.
 #include <gtest/gtest.h>
 
 #include <any>
@@ -146,7 +146,7 @@ TEST(call, the_request_tells_who_calls) {
   EXPECT_EQ(caller, mine);
 }
 
-// ---- fact 33
+// ---- errors
 
 TEST(call, without_an_answer_in_time_gives_timeout) {
   runtime rt{quiet()};
@@ -312,7 +312,7 @@ TEST(call, that_is_taken_as_any_message_by_who_is_then_killed_gives_exited) {
   EXPECT_EQ(got.error(), (error{errc::exited, "killed"}));
 }
 
-// ---- fact 14
+// ---- late answers
 
 task<> answers_late(self& me, pid* caller) {
   auto r = co_await me.receive<request<slow>>();

@@ -1,4 +1,4 @@
-// Answers given later: from another process, from a plain thread, or never (facts 27 and 33).
+// Answers given later: from another process, from a plain thread, or never.
 #include <gtest/gtest.h>
 
 #include <latch>

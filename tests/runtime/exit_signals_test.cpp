@@ -1,4 +1,4 @@
-// What an exit signal does to who receives it: every row of the reception matrix (fact 6), and facts 4, 7 and 8.
+// What an exit signal does to its receiver: every row of the reception matrix in the guide.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -102,7 +102,7 @@ outcome explicitly(trap how, exit_reason why) {
   outcome seen;
   pid boss;
   rt.wait(rt.spawn(signal_explicitly, how, std::move(why), &seen, &boss));
-  for (const exited& x : seen.messages) {  // fact 4
+  for (const exited& x : seen.messages) {
     EXPECT_EQ(x.from, boss);
     EXPECT_FALSE(x.linked);
   }
@@ -113,7 +113,7 @@ outcome over_link(trap how, exit_reason why, bool unlinked = false) {
   outcome seen;
   pid from;
   rt.wait(rt.spawn(signal_over_link, how, std::move(why), unlinked, &seen, &from));
-  for (const exited& x : seen.messages) {  // fact 4
+  for (const exited& x : seen.messages) {
     EXPECT_EQ(x.from, from);
     EXPECT_TRUE(x.linked);
   }
@@ -224,7 +224,7 @@ TEST(exit_signal, over_a_link_that_was_removed_nothing_comes) {
   }
 }
 
-// ---- fact 7
+// ---- a kill
 
 task<> kill_a_peer(self& me, trap how, outcome* into) {
   const auto [who, ref] = me.spawn_monitor(target, how, me.id());
@@ -255,7 +255,7 @@ TEST(exit_signal, a_kill_does_not_cascade_as_a_kill) {
   }
 }
 
-// ---- fact 8
+// ---- whether a signal is trapped is decided when it is received
 
 task<> traps_late(self& me, std::latch* begun, std::latch* sent, exit_reason* into) {
   begun->count_down();

@@ -1,4 +1,4 @@
-// Every process ends with exactly one reason (fact 1), and a failure tells what failed.
+// Every process ends with exactly one reason, and a failure tells what failed.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 
 task<> returns(self&) { co_return; }
 
-TEST(exit, a_body_that_returns_ends_with_normal) {  // fact 1
+TEST(exit, a_body_that_returns_ends_with_normal) {
   runtime rt{quiet()};
   EXPECT_EQ(rt.run(returns), exit_reason::normal());
 }

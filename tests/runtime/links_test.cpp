@@ -1,4 +1,4 @@
-// Links: facts 3, 5, 9 and 10.
+// Links: how they are made and removed, and what each end is told.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ task<int> exits_after_the_end_of(self& me, pid who, exit_reason why) {
   }
 }
 
-// ---- fact 3
+// ---- both ends
 
 task<> links_twice(self& me) {
   me.trap_exits();
@@ -206,7 +206,7 @@ task<> unlinks_in_a_race(self& me) {
     EXPECT_TRUE(std::holds_alternative<timed_out>(m)) << i;
   }
 }
-TEST(link, once_it_is_removed_no_new_exit_can_appear) {  // fact 9
+TEST(link, once_it_is_removed_no_new_exit_can_appear) {
   EXPECT_EQ(run(unlinks_in_a_race), exit_reason::normal());
 }
 
@@ -221,7 +221,7 @@ task<> unlinks_too_late(self& me) {
   const auto m = co_await me.receive<exited>(0ns);
   EXPECT_TRUE(std::holds_alternative<exited>(m));
 }
-TEST(link, an_exit_that_was_queued_before_the_unlink_still_comes) {  // fact 9
+TEST(link, an_exit_that_was_queued_before_the_unlink_still_comes) {
   EXPECT_EQ(run(unlinks_too_late), exit_reason::normal());
 }
 
@@ -256,7 +256,7 @@ task<> unlinks_strangers(self& me) {
 }
 TEST(link, unlinking_from_who_is_not_linked_is_nothing) { EXPECT_EQ(run(unlinks_strangers), exit_reason::normal()); }
 
-// ---- fact 10
+// ---- links to processes that have ended
 
 task<pid> make_a_dead_one(self& me) {
   const auto [who, ref] = me.spawn_monitor(ends_with, exit_reason::normal());
@@ -297,7 +297,7 @@ task<> links_to_nobody(self& me) {
 }
 TEST(link, to_nobody_is_as_to_the_dead) { EXPECT_EQ(run(links_to_nobody), exit_reason::normal()); }
 
-// ---- fact 5
+// ---- names
 
 task<> takes_a_name_and_ends(self& me) {
   const auto taken = me.register_as("the name");

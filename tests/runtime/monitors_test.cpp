@@ -1,4 +1,4 @@
-// Monitors: facts 5, 11 and 12.
+// Monitors: one `down` for each, and `noproc` for a process that has ended before.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -81,7 +81,7 @@ task<> monitors_the_dead(self& me) {
   EXPECT_EQ(again.who, who);
   EXPECT_EQ(again.reason, exit_reason::noproc());
 }
-TEST(monitor, set_after_the_death_can_only_say_noproc) {  // facts 11, 12
+TEST(monitor, set_after_the_death_can_only_say_noproc) {
   EXPECT_EQ(run(monitors_the_dead), exit_reason::normal());
 }
 
@@ -233,7 +233,7 @@ TEST(monitor, the_end_of_the_watcher_does_not_touch_the_watched) {
   EXPECT_EQ(run(watches_a_watcher), exit_reason::normal());
 }
 
-// ---- fact 5
+// ---- names
 
 task<> takes_a_name_and_ends(self& me) {
   const auto taken = me.register_as("the name");

@@ -1,4 +1,4 @@
-// Names of processes: facts 5, 13 and 17.
+// Names of processes: one owner at a time, free when the owner has ended.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -81,7 +81,7 @@ TEST(name, is_free_again_once_it_is_given_back) {
   EXPECT_EQ(rt.where("db"), q);
 }
 
-TEST(name, is_free_again_when_its_process_has_ended) {  // fact 13
+TEST(name, is_free_again_when_its_process_has_ended) {
   runtime rt{quiet()};
   for (int i = 0; i < 300; ++i) {
     const pid p = rt.spawn(wait_for_go);
@@ -117,7 +117,7 @@ task<> knows_its_name(self& me, bool* was_there) {
   *was_there = me.where("server") == me.id();
   co_await me.receive<go>();
 }
-TEST(spawn_with, a_name_is_there_before_the_first_line_runs) {  // fact 17
+TEST(spawn_with, a_name_is_there_before_the_first_line_runs) {
   runtime rt{quiet()};
   bool was_there = false;
   const auto p = rt.spawn_with({.name = "server"}, knows_its_name, &was_there);
@@ -136,7 +136,7 @@ struct counted {
   explicit counted(std::atomic<int>* n) { ++*n; }
   void handle(go) {}
 };
-TEST(spawn_with, a_name_that_is_taken_starts_nothing) {  // fact 17
+TEST(spawn_with, a_name_that_is_taken_starts_nothing) {
   std::atomic<int> started{0};
   {
     runtime rt{quiet()};

@@ -85,7 +85,7 @@ task<> spawn_one(self& me, pid* child, pid* child_sees, pid* parent_of_child) {
   co_await me.receive<down>();
 }
 
-TEST(process, knows_itself_and_who_spawned_it) {  // fact 16
+TEST(process, knows_itself_and_who_spawned_it) {
   runtime rt{quiet()};
   pid child;
   pid child_sees;

@@ -120,7 +120,7 @@ task<> expects_order_of_each(self& me) {
     EXPECT_EQ(number, next[static_cast<std::size_t>(sender)]++);
   }
 }
-TEST(receive, messages_of_one_sender_come_in_the_order_they_were_sent) {  // fact 2
+TEST(receive, messages_of_one_sender_come_in_the_order_they_were_sent) {
   EXPECT_EQ(run(expects_order_of_each), exit_reason::normal());
 }
 
@@ -172,7 +172,7 @@ task<> zero_takes_queued(self& me) {
   const auto negative = co_await me.receive<apple>(-5s);
   EXPECT_TRUE(std::holds_alternative<timed_out>(negative));
 }
-TEST(receive, with_zero_time_takes_what_is_there_and_does_not_wait) {  // as fact 31
+TEST(receive, with_zero_time_takes_what_is_there_and_does_not_wait) {
   EXPECT_EQ(run(zero_takes_queued), exit_reason::normal());
 }
 

@@ -2,9 +2,9 @@
 /// A small hash map in one block of memory: open addressing, linear probing, removal without tombstones.
 ///
 /// Links, monitors and timers of a process live in such maps: mostly none or one, sometimes a hundred thousand. An
-/// empty map owns nothing, and a few entries are just a row that is searched from the front. Iteration order depends
+/// empty map owns no memory, and a few entries are a row that is searched from the front. Iteration order depends
 /// only on the history of the map, so a simulation repeats it exactly. `Value` must be default-constructible; `Hash`
-/// must spread its bits well (see `mix`), and has a `none`: a key that is never used, which marks what is free.
+/// must spread its bits well (see `mix`), and has a `none`: a key that is never used, which marks free entries.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,7 +53,7 @@ class flat_map {
     if (e != nullptr) remove(*e);
     return e != nullptr;
   }
-  /// Removes `key` and gives its value; nothing when it was not there.
+  /// Removes `key` and returns its value; nothing if it was not there.
   [[nodiscard]] std::optional<Value> take(const Key& key) noexcept {
     entry* e = look_up(key);
     if (e == nullptr) return std::nullopt;
@@ -73,7 +73,7 @@ class flat_map {
   }
 
  private:
-  static constexpr std::size_t row = 4;  // up to so many entries stand in a row, in no order
+  static constexpr std::size_t row = 4;  // up to this many entries are kept in a row, in no order
 
   [[nodiscard]] entry* look_up(const Key& key) const noexcept {
     if (capacity_ <= row) {
@@ -99,7 +99,7 @@ class flat_map {
     while (entries_[at].used()) at = next(at);
     return at;
   }
-  /// Entries behind the hole move up when the hole lies on their way from where their hash wants them.
+  /// Closes a hole: moves up each entry behind it whose probe sequence passes the hole.
   void close_gap(std::size_t hole) noexcept {
     for (std::size_t at = next(hole); entries_[at].used(); at = next(at)) {
       const std::size_t home = home_of(entries_[at].key);

@@ -1,5 +1,5 @@
 #pragma once
-/// Strong identifiers: two ids of different tags never mix, and none turns back into a number by itself.
+/// Strong identifiers: ids of different tags do not mix, and none converts to a number implicitly.
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@ class id {
   constexpr id() noexcept = default;
   constexpr explicit id(Rep value) noexcept : value_{value} {}
   [[nodiscard]] constexpr Rep value() const noexcept { return value_; }
-  /// False for the id that was never given.
+  /// False for the default id, which identifies nothing.
   constexpr explicit operator bool() const noexcept { return value_ != Rep{}; }
   friend constexpr auto operator<=>(id, id) noexcept = default;
 

@@ -1,7 +1,7 @@
 #pragma once
 /// The machine that Coppice runs on. Other machines are refused here, and nowhere else.
 #if !defined(__linux__) || !defined(__x86_64__)
-#error \
+#error "Coppice runs on Linux on x86-64: cpu_pause, the frame layout in task.hpp and src/platform assume it"
     "Coppice runs on Linux on x86-64: elsewhere cpu_pause, the layout of coroutine frames (task.hpp) and src/platform need work"
 #endif
 

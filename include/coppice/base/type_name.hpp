@@ -12,13 +12,13 @@ template <class T>
 constexpr std::string_view pretty_function() noexcept {
   return __PRETTY_FUNCTION__;
 }
-// What stands around the type's name is the same for every type, so one known type tells how much to cut off.
+// The text around the name is the same for every type, so one known type tells how much to cut off.
 inline constexpr std::size_t name_prefix = pretty_function<int>().find("int");
 inline constexpr std::size_t name_suffix = pretty_function<int>().size() - name_prefix - 3;
 }  // namespace detail
 
-/// For example `"app::counter::bump"`. An unnamed namespace that it begins with is left out: each compiler calls it
-/// something else.
+/// For example `"app::counter::bump"`. An unnamed namespace at its beginning is left out: each compiler has
+/// another name for it.
 template <class T>
 constexpr std::string_view type_name() noexcept {
   constexpr std::string_view whole = detail::pretty_function<T>();

@@ -5,9 +5,9 @@
 ///     const result<void> noted = co_await update(scores, add_points, name, 3);   // void add_points(map&, string, int)
 ///     const result<int> anna = co_await get(scores, points_of, name);            // int points_of(const map&, string)
 ///
-/// The functions run in the agent, one after the other; their arguments are copied into the message. What they throw
+/// The functions run in the agent, one after the other; their arguments are copied into the message. An exception
 /// ends the agent, and the caller gets the error `exited` with the reason. Capture nothing by reference: the agent may
-/// run the function when its caller has long given up. From plain threads the same functions take the runtime first.
+/// run the function after its caller has timed out. From plain threads the same functions take the runtime first.
 #include <coppice/runtime/runtime.hpp>
 
 namespace coppice {
@@ -62,7 +62,7 @@ template <class State, class F, class... Args>
       }};
 }
 
-/// Changes the state in place, or gives the next one.
+/// Changes the state in place, or returns the next state.
 template <class F, class State, class... Args>
 concept changes_in_place = std::is_invocable_r_v<void, F, State&, std::decay_t<Args>...> &&
                            std::is_void_v<std::invoke_result_t<F, State&, std::decay_t<Args>...>>;
@@ -100,7 +100,7 @@ template <class State, class F, class... Args>
   using message = typename agent<State>::template apply<void>;
   return which.template call<message>(detail::updating<State>(std::move(f), std::forward<Args>(args)...));
 }
-/// Changes the state and gives something of it in one step: `R f(state&, args...)`.
+/// Changes the state and returns a value in one step: `R f(state&, args...)`.
 template <class State, class F, class... Args>
   requires std::is_invocable_v<F, State&, std::decay_t<Args>...>
 [[nodiscard]] auto get_and_update(ref<agent<State>> which, F f, Args&&... args) {

@@ -12,8 +12,8 @@
 ///     const result<int> n = co_await call_handler<audit, count_orders>(orders, "audit");
 ///
 /// Handlers live in the process of the bus and run there, in the order in which they were added. One that throws is
-/// removed: that is logged and published as `handler_removed`, and the others go on. A handler may take `self&` after
-/// the event: the bus's.
+/// removed: that is logged and published as `handler_removed`, and the others go on. A handler may take the
+/// `self&` of the bus after the event.
 #include <algorithm>
 #include <concepts>
 #include <map>
@@ -27,8 +27,8 @@ namespace coppice {
 enum class handling : std::uint8_t { go_on, remove_me };
 
 /// An event of the runtime (`me.subscribe<handler_removed>()`): a handler was removed because it threw, or because the
-/// process it belonged to has ended. Who added a supervised handler also gets it as a message, for whatever reason it
-/// was removed.
+/// process it belonged to has ended. The process that added a supervised handler also gets it as a message, whatever
+/// the reason was.
 struct handler_removed {
   pid bus;
   std::string id;
@@ -37,7 +37,7 @@ struct handler_removed {
 
 namespace detail {
 
-/// Its address stands for the type.
+/// Its address identifies the type.
 template <class T>
 inline constexpr char type_mark = 0;
 
@@ -80,7 +80,7 @@ class event_bus {
   using maker = std::move_only_function<std::unique_ptr<hosted>(self&)>;
 
  public:
-  // -- what it can be sent; the functions below make these
+  // -- its messages; the functions below send them
   struct happened {
     Event event;
   };
@@ -249,8 +249,8 @@ template <class H, class Event, class... Args>
   return bus.template call<typename b::add>(std::move(id), b::bound::no,
                                             b::template making<H>(std::forward<Args>(args)...));
 }
-/// The same for a handler that belongs to the process that adds it: it is removed when that has ended. When it is
-/// removed before, that process gets a `handler_removed`.
+/// The same for a handler that belongs to the process that adds it: it is removed when that process has
+/// ended. If it is removed before, that process gets a `handler_removed`.
 template <class H, class Event, class... Args>
   requires handler_of<H, Event, Args...>
 [[nodiscard]] auto add_supervised_handler(ref<event_bus<Event>> bus, std::string id, Args&&... args) {

@@ -1,15 +1,15 @@
 #pragma once
-/// A registry: who does what, by keys of your own type, with a value for each entry.
+/// A registry: finds processes by keys of your own type, with a value for each entry.
 ///
 ///     using players = registry<std::string, int>;      // a key belongs to one process at a time
-///     const players all = players::start_link(me);     // a value: copies, sent anywhere, mean the same registry
+///     const players all = players::start_link(me);     // a value: all copies are the same registry
 ///     ...
 ///     const result<void> mine = all.register_as(me, "anna", 1500);
 ///     me.send(all.via("anna"), challenge{});            // wherever a pid is wanted
 ///
-/// Entries belong to the process that made them and are gone when it ends. A keeper, a process, sees to that: who
-/// registers is linked to it, so that nobody goes on believing in an entry that was lost with the keeper. Looking
-/// things up does not involve the keeper; see registry_table.hpp.
+/// Entries belong to the process that made them and are gone when it ends. A process, the keeper, removes
+/// them. A process that registers is linked to the keeper, so that it does not rely on an entry that was lost with the
+/// keeper. A look-up does not involve the keeper; see registry_table.hpp.
 ///
 /// A registry may exist before its keeper does, for a supervisor to start (and restart) it:
 /// `child<players::keeper>(all)`. While there is none, nothing can be registered and nothing is found.
@@ -32,7 +32,7 @@ struct no_value {
   friend bool operator==(no_value, no_value) = default;
 };
 
-/// `Key` needs `std::hash` and `==`; keys and values are copied, and values shared by copy with whoever looks.
+/// `Key` needs `std::hash` and `==`; keys and values are copied, also to processes that look them up.
 /// Thread safety: any thread; the functions that take `self&` are for that process.
 template <class Key = std::string, class Value = no_value, keys Kind = keys::unique>
 class registry {
@@ -46,7 +46,7 @@ class registry {
   class via_key;
   class lock_guard;
 
-  /// To listeners. What ends with its process is not told: monitor it.
+  /// To listeners. Entries that are removed because their process has ended are not told: monitor the process.
   struct registered {
     registry in;
     Key key;
@@ -92,11 +92,11 @@ class registry {
     tell(me, [&] { return registered{*this, key, me.id(), value}; });
     return {};
   }
-  /// Own entries only; nothing when there is none. How many there were.
+  /// Removes entries of this process under the key, and returns how many there were.
   std::size_t unregister(self& me, const Key& key) const {
     return unregister_if(me, key, [](const Value&) { return true; });
   }
-  /// Those own entries whose value `unwanted(value)` holds for.
+  /// The same for those whose value `unwanted(value)` holds for.
   template <class Unwanted>
   std::size_t unregister_if(self& me, const Key& key, Unwanted unwanted) const {
     std::vector<Value> mine;
@@ -104,7 +104,7 @@ class registry {
       if (e.who == me.id()) mine.push_back(std::move(e.value));
     std::vector<bool> which;
     for (const Value& v : mine) which.push_back(unwanted(v));
-    // Only this process changes its entries, so they stand where they stood.
+    // Only this process changes its entries, so they are unchanged since the look-up.
     std::size_t at = 0;
     const auto done = table_->remove(me.id(), key, [&](const entry&) {
       const std::size_t this_one = at;
@@ -133,13 +133,13 @@ class registry {
 
   // -- for everybody
 
-  /// Who has the key, or nobody.
+  /// The process that has the key, or nobody.
   [[nodiscard]] pid where(const Key& key) const
     requires unique
   {
     return table_->first(key);
   }
-  /// The same as a value that is looked up each time it is used as a pid: it finds a successor, too.
+  /// The same as a value that is looked up each time it is used as a pid, so that it also finds a successor.
   [[nodiscard]] via_key via(Key key) const
     requires unique
   {
@@ -186,7 +186,7 @@ class registry {
                                                std::chrono::nanoseconds timeout) {
     const result<void> got = co_await from.template call<typename keeper::acquire>(key, ticket).within(timeout);
     if (!got && got.error().code() != errc::timeout) co_return std::unexpected{got.error()};
-    lock_guard held{from, key, ticket};  // also when the time is over: it may have been granted since, or will be
+    lock_guard held{from, key, ticket};  // also after a timeout: the lock may have been granted since, or will be
     if (!got) co_return std::unexpected{got.error()};
     co_return std::move(held);
   }
@@ -224,7 +224,7 @@ class registry<Key, Value, Kind>::via_key {
   Key key_;
 };
 
-/// The process that forgets entries of those that have ended, and grants locks.
+/// The process that removes entries of processes that have ended, and grants locks.
 template <class Key, class Value, keys Kind>
 class registry<Key, Value, Kind>::keeper {
  public:
@@ -292,7 +292,7 @@ class registry<Key, Value, Kind>::keeper {
 
   std::shared_ptr<table> table_;
   pid me_;
-  std::unordered_map<Key, std::deque<place>> locks_;  // who has it first, then who waits
+  std::unordered_map<Key, std::deque<place>> locks_;  // the owner first, then those that wait
   std::map<monitor_ref, std::pair<Key, std::uint64_t>> watched_;
 };
 
@@ -309,7 +309,7 @@ class [[nodiscard]] registry<Key, Value, Kind>::lock_guard {
     std::swap(ticket_, other.ticket_);
     return *this;
   }
-  /// Where no process runs, its end has released the lock.
+  /// Outside of a process nothing is sent: the end of the process has released the lock.
   ~lock_guard() {
     if (ticket_ != 0 && detail::turn_here() != nullptr)
       from_.template cast<typename keeper::release>(std::move(key_), ticket_);

@@ -36,25 +36,25 @@ task<result<ref<T>>> start_from_outside(self& me, spawn_options options, Args...
 ///
 ///     const result<ref<counter>> made = co_await start_link<counter>(me, 41);
 ///
-/// Errors: `ignored`, `start_failed` (with what its constructor or `init` failed with), or what its `init` said. This
-/// process is linked to it from its first moment: when it fails, this one ends with it unless it traps exits; when its
-/// `init` says `ignore` or `fail`, it ends normally and nobody is harmed. Once an error is here, it has ended, its name
-/// is free and no `exited` of it will come.
+/// Errors: `ignored`, `start_failed` (with the failure of its constructor or `init`), or the error that its `init`
+/// returned. This process is linked to the server from the beginning: if the server fails, this process ends too,
+/// unless it traps exits; if `init` returns `ignore` or `fail`, the server ends normally and this process is not
+/// affected. When the error is returned, the server has ended, its name is free and no `exited` of it will come.
 template <class T, class... Args>
 [[nodiscard]] task<result<ref<T>>> start_link(self& me, Args... args) {
   return detail::start_server<T, Args...>(me, {.link = true}, forever, std::move(args)...);
 }
-/// With a name, a label, or without the link; one that takes longer than `within` is killed: `timeout`. Also
-/// `name_taken`, and then nothing was started.
+/// With a name, a label, or without the link. A server whose start takes longer than `within` is killed: `timeout`.
+/// `name_taken`: nothing was started.
 template <class T, class... Args>
 [[nodiscard]] task<result<ref<T>>> start_with(self& me, spawn_options options, std::chrono::nanoseconds within,
                                               Args... args) {
   return detail::start_server<T, Args...>(me, std::move(options), within, std::move(args)...);
 }
 
-/// Stops a server and waits until it has ended: its `terminate` runs. Errors: `noproc`; `exited` when it ended with
-/// another reason; `timeout`, and then it is still about to stop. For a process that is no server, send it a message of
-/// its own.
+/// Stops a server and waits until it has ended: its `terminate` runs. Errors: `noproc`; `exited` if it ended with
+/// another reason; `timeout`: it is still stopping. A process that is not a server does not understand it: send it a
+/// message of its own.
 [[nodiscard]] task<result<void>> stop(self& me, pid who, exit_reason reason = {},
                                       std::chrono::nanoseconds timeout = forever);
 template <class T>

@@ -25,7 +25,7 @@ enum class os_signal : std::uint8_t {
   return "?";
 }
 
-/// The system's number of it; 128 and that number is what shells say of a program that it ended.
+/// The number of the signal in the system; shells report 128 plus this number for a program that it ended.
 [[nodiscard]] constexpr int number_of(os_signal s) noexcept {
   switch (s) {
     case os_signal::terminate: return 15;
@@ -35,7 +35,7 @@ enum class os_signal : std::uint8_t {
   return 0;
 }
 
-/// Over when it is destroyed: then `heard` is not running, and will not be called again.
+/// Ends when it is destroyed: `heard` is then not running and will not be called again.
 class os_signal_subscription {
  public:
   virtual ~os_signal_subscription() = default;

@@ -1,5 +1,6 @@
 #pragma once
-/// Why a process ended. Every process ends with exactly one reason, and whoever is linked to it or monitors it is told.
+/// Why a process ended. Every process ends with exactly one reason, and
+/// processes that are linked to it or monitor it are told.
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -17,11 +18,11 @@ class exit_reason {
   enum class kind : std::uint8_t {
     normal,        ///< its work is done
     shutdown,      ///< it was asked to stop (with or without a detail)
-    kill,          ///< the request that nobody survives; as a process's own reason it is an ordinary one
+    kill,          ///< the request that no process survives; an ordinary reason if a process ends itself with it
     killed,        ///< it was ended by a kill
     noproc,        ///< there was no such process
     noconnection,  ///< its node can't be reached
-    abandoned,     ///< it was stuck in code that never came back, and was given up
+    abandoned,     ///< it was stuck in code that did not return, and was abandoned
     error,         ///< it failed; see the details
   };
 
@@ -49,11 +50,11 @@ class exit_reason {
   [[nodiscard]] static exit_reason error(std::string exception_type, std::string what, std::string message);
 
   [[nodiscard]] kind what() const noexcept;
-  /// Neither `normal` nor `shutdown`: what a supervisor restarts a transient child for.
+  /// Neither `normal` nor `shutdown`: a supervisor restarts a transient child.
   [[nodiscard]] bool abnormal() const noexcept { return what() != kind::normal && what() != kind::shutdown; }
   /// The detail of a shutdown, or the text of an error; empty otherwise.
   [[nodiscard]] std::string_view text() const noexcept;
-  /// The type of the exception that ended the process; empty when it was none.
+  /// The type of the exception that ended the process; empty if it was not an exception.
   [[nodiscard]] std::string_view exception_type() const noexcept;
   /// The type of the message being handled when it failed; empty when there was none.
   [[nodiscard]] std::string_view message() const noexcept;
@@ -86,8 +87,8 @@ class exit_reason {
 
 [[nodiscard]] std::string_view to_string(exit_reason::kind k) noexcept;
 
-/// Throw it anywhere below a process's body to end the process with `reason`, past all frames. Costs an unwinding;
-/// where you can, return, or use `self::stop` or `co_await self::exit`.
+/// Throw it anywhere in a process to end the process with `reason`. All frames are unwound, which is slow: where you
+/// can, return, or use `self::stop` or `co_await self::exit`.
 class exit_with : public std::exception {
  public:
   explicit exit_with(exit_reason reason) noexcept : reason_{std::move(reason)} {}

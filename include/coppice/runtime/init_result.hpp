@@ -6,7 +6,7 @@
 
 namespace coppice {
 
-/// What the `init` of a server may answer, beyond just returning.
+/// The answer of a server's `init`.
 ///
 ///     coppice::init_result init(coppice::self& me) {
 ///       if (!enabled) return coppice::init_result::ignore();
@@ -18,21 +18,21 @@ class init_result {
   enum class kind : unsigned char { ok, ignore, fail, stop };
 
   [[nodiscard]] static init_result ok() noexcept { return init_result{kind::ok}; }
-  /// There is nothing to do here: the process ends normally, and whoever starts it goes on without one.
+  /// There is nothing to do: the process ends normally, and its starter goes on without it.
   [[nodiscard]] static init_result ignore() noexcept { return init_result{kind::ignore}; }
-  /// It can't be started, for this reason: the process ends normally, and only whoever starts it hears of it.
+  /// The start failed with this error: the process ends normally, and only its starter is told.
   [[nodiscard]] static init_result fail(error why) {
     init_result r{kind::fail};
     r.why_ = std::move(why);
     return r;
   }
-  /// It can't be started, and the process ends with `reason`: whoever is linked to it hears of that, too.
+  /// The start failed, and the process ends with `reason`: linked processes are notified too.
   [[nodiscard]] static init_result stop(exit_reason reason) {
     init_result r{kind::stop};
     r.reason_ = std::move(reason);
     return r;
   }
-  /// The same, with more to say to whoever starts it.
+  /// The same, with an error for the starter.
   [[nodiscard]] static init_result stop(exit_reason reason, error why) {
     init_result r = stop(std::move(reason));
     r.why_ = std::move(why);
@@ -40,9 +40,9 @@ class init_result {
   }
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
-  /// What whoever starts it is told; null: only how the process ended.
+  /// The error for the starter; null: the starter is only told the exit reason.
   [[nodiscard]] const error* why() const noexcept { return why_ ? &*why_ : nullptr; }
-  /// How the process ends when it is not `ok`.
+  /// The exit reason of the process if the start failed.
   [[nodiscard]] const exit_reason& reason() const noexcept { return reason_; }
 
  private:

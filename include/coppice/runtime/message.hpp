@@ -1,10 +1,11 @@
 #pragma once
-/// What can be received, and how it is taken out of an envelope: messages by their type, requests, or anything.
+/// The things a process can receive, and how each is taken out of its envelope: messages by type, requests, anything.
 #include <coppice/runtime/detail/coroutine.hpp>
 
 namespace coppice {
 
-/// Any message at all, in a receive: `co_await me.receive<hello, any_message>()` takes what is no `hello`.
+/// Any message at all, in a receive: `co_await me.receive<hello, any_message>()` also takes messages that are not a
+/// `hello`.
 class any_message {
  public:
   any_message(detail::kernel& k, detail::envelope* e) noexcept : kernel_{&k}, envelope_{e} {}
@@ -20,16 +21,16 @@ class any_message {
   }
   /// The C++ type of the message, for reports.
   [[nodiscard]] std::string_view type() const noexcept { return envelope_->type->name; }
-  /// The message when it is an `M`, else null.
+  /// The message if it is an `M`, otherwise null.
   template <class M>
   [[nodiscard]] M* get_if() noexcept {
     if (envelope_->type == &detail::plain<M>) return &static_cast<detail::letter<M>*>(envelope_)->body;
     return envelope_->type->content == &detail::plain<M> ? static_cast<M*>(opened()) : nullptr;
   }
 
-  /// For the library: what it is in; and the same, from now on the caller's.
+  /// For the library: the envelope. `release` hands it over to the caller.
   [[nodiscard]] const detail::envelope& content() const noexcept { return *envelope_; }
-  /// The message itself, whatever form it has come in; null: it has none.
+  /// The message inside the envelope; null if the envelope has none.
   [[nodiscard]] void* opened() const noexcept {
     const detail::message_type& type = *envelope_->type;
     if (type.open == nullptr) return nullptr;
@@ -47,7 +48,7 @@ class any_message {
 
 namespace detail {
 
-/// How `T` in a receive recognises its envelope and comes out of it.
+/// How a receive recognises the envelope of a `T` and takes the `T` out of it.
 template <class T>
 struct received {
   [[nodiscard]] static bool matches(const envelope& e) noexcept { return is_a(e, plain<T>); }

@@ -117,15 +117,15 @@ class [[nodiscard]] exiting {
     me.end(h, std::move(why_));
     return true;
   }
-  /// In a server, which has to clean up: out of all frames of its handler.
+  /// In a server, which runs `terminate` first: leaves all frames of the handler by an exception.
   [[noreturn]] void await_resume() { throw exit_with{std::move(why_)}; }
 
  private:
   exit_reason why_;
 };
 
-/// Work on a thread for blocking calls. The job owns everything it needs; when the process ends first, the result has
-/// nobody to go to.
+/// Work on a thread for blocking calls. The job owns everything it needs. If the process ends first, the result is
+/// dropped.
 template <class F, class... Args>
 class [[nodiscard]] blocking_call : waiter {
  public:
@@ -142,14 +142,14 @@ class [[nodiscard]] blocking_call : waiter {
     coroutine& me = process_of(h.promise());
     number_ = me.new_number();
     me.host().submit_blocking(
-        // Not the owner of the runtime: the environment, which the runtime holds on to, must be able to end when main
-        // does, and waits for this work.
+        // A weak pointer: the environment waits for this work when main ends, so the work must not keep the runtime,
+        // which owns the environment, alive.
         [j = std::move(job_), runs_in = me.host().weak_from_this(), who = me.id(), number = number_]() mutable {
           j->run();
           if (const auto k = runs_in.lock())
             k->send_late(who, signal::wake, make_letter<done>(plain<done>, number, std::move(j)));
         });
-    me.wait(h, *this, no_timeout);  // last: what throws before leaves no trace of a wait
+    me.wait(h, *this, no_timeout);  // last: if something above throws, no wait has begun
   }
   result_type await_resume() {
     if (job_->failure) std::rethrow_exception(std::move(job_->failure));

@@ -53,18 +53,18 @@ class self {
   [[nodiscard]] pid id() const noexcept {
     return pid::from_parts(kernel_->node(), static_cast<std::uint32_t>(slot_ - &kernel_->slot_at(0)), serial_);
   }
-  /// Who spawned it; nobody when it was spawned from outside.
+  /// The process that spawned this one; nobody if it was spawned from outside of all processes.
   [[nodiscard]] pid parent() const noexcept;
 
   // -- messages
 
-  /// Never fails and never waits. What is sent to nobody, or to a process that has ended, is a dead letter.
+  /// Never fails and never waits. A message to nobody, or to a process that has ended, is a dead letter.
   template <class M>
   void send(pid to, M&& message) {
     using body = std::decay_t<M>;
     kernel_->send(to, detail::signal::message, detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
-  /// To whoever has that name now; a dead letter when nobody has.
+  /// To the process that has that name now; a dead letter if there is none.
   template <class M>
   void send(std::string_view name, M&& message) {
     send(where(name), std::forward<M>(message));
@@ -73,8 +73,8 @@ class self {
   /// of other types stay where they are, for a later receive. See receive.hpp.
   template <class... Ms>
   [[nodiscard]] detail::receiving<Ms...> receive();
-  /// As above, but at most for `timeout`: a variant with `timed_out` as its last alternative. Zero looks at what has
-  /// arrived already and does not wait.
+  /// As above, but at most for `timeout`: a variant with `timed_out` as its last alternative. Zero takes a
+  /// message that has arrived already, or times out.
   template <class... Ms>
   [[nodiscard]] detail::receiving_within<Ms...> receive(std::chrono::nanoseconds timeout);
 
@@ -99,7 +99,7 @@ class self {
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
   monitored spawn_monitor(Args&&... args);
-  /// With a name, a label or a link: `name_taken` when somebody else has the name, and then nothing was started.
+  /// With a name, a label or a link. `name_taken` if another process has the name: then nothing was started.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
   result<pid> spawn_with(spawn_options options, F body, Args&&... args);
@@ -109,29 +109,32 @@ class self {
 
   // -- links, monitors, exits
 
-  /// Both ends are told when the other one ends. Linking twice is linking once; to oneself it is nothing.
+  /// Each of the two processes is notified when the other one ends. A second link between the same processes, and a
+  /// link to oneself, do nothing.
   /// Throws `no_such_process` when `other` is known to have ended and this process does not trap exits; a process that
   /// traps gets `exited{other, noproc}` instead.
   void link(pid other) {
     if (const auto mine = section()) kernel_->link(*slot_, other);
   }
-  /// No `exited` of that link is made from here on; one that is queued already still comes.
+  /// From here on no new `exited` of that link is sent; one that is queued already is still received.
   void unlink(pid other) {
     if (const auto mine = section()) kernel_->unlink(*slot_, other);
   }
-  /// One `down` when `other` ends, at once with `noproc` when it has. Each call makes a monitor of its own.
+  /// Requests one `down` for the end of `other`; it comes at once, with `noproc`, if `other` has ended already. Each
+  /// call makes a monitor of its own.
   monitor_ref monitor(pid other) {
     const auto mine = section();
     return mine ? kernel_->monitor(*slot_, other) : monitor_ref{};
   }
-  /// True: the monitor was there, and its `down` will not come any more. With `flush::yes` also one that arrived
-  /// earlier and was put aside by a receive of other types is gone.
+  /// True: the monitor existed, and its `down` will not be received any more. `flush::yes` also removes a `down` that
+  /// arrived earlier and was put aside by a receive of other types.
   bool demonitor(monitor_ref ref, flush also = flush::no);
   /// With `trap::on`, exit signals become messages (`exited`), except a kill. Off by default.
   void trap_exits(trap how = trap::on) {
     if (const auto mine = section()) slot_->set(detail::slot::traps_exits, how == trap::on);
   }
-  /// Asks `other` to end with `reason`; see the reception matrix in the guide. `exit_reason::kill()` is not survived.
+  /// Asks `other` to end with `reason`; the reception matrix in the guide says what that does. No process survives
+  /// `exit_reason::kill()`.
   void exit(pid other, exit_reason reason) { kernel_->send_exit(other, {id(), std::move(reason), false}); }
   void kill(pid other) { exit(other, exit_reason::kill()); }
   /// `co_await me.exit(reason);` ends this process here and now.
@@ -149,36 +152,36 @@ class self {
     return kernel_->arm(kernel_->time_after(delay), to, detail::signal::message,
                         detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
-  /// A `timeout` with the same ref comes after `delay`, unless it is cancelled before.
+  /// This process receives a `timeout` with the same ref after `delay`, unless it is cancelled before.
   timer_ref start_timer(std::chrono::nanoseconds delay) {
     const auto mine = section();
     return mine ? kernel_->start_timer(*slot_, delay) : timer_ref{};
   }
-  /// True: the message will not be received. For timers of `start_timer` it is not received after a cancel whatever the
-  /// answer; for those of `send_after`, false means it was sent.
+  /// True: the message will not be received. False, for a timer of `send_after`: it was sent already. The message of a
+  /// timer of `start_timer` is never received after a cancel, whatever the answer.
   bool cancel(timer_ref ref);
-  /// How long until it fires; nothing when it has fired or was cancelled.
+  /// The time until it fires; nothing if it has fired or was cancelled.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref) { return kernel_->remaining(ref); }
-  /// `co_await me.sleep(5s);` Mail waits meanwhile.
+  /// `co_await me.sleep(5s);` Mail stays queued meanwhile.
   [[nodiscard]] detail::sleeping sleep(std::chrono::nanoseconds duration);
-  /// `co_await me.yield();` lets others run.
+  /// `co_await me.yield();` lets other processes run.
   [[nodiscard]] detail::yielding yield();
-  /// `auto text = co_await me.blocking(read_file, path);` runs `f(args...)` on a thread for blocking work. What it
-  /// throws is thrown here. Arguments are copied: when this process is killed meanwhile, `f` goes on without it.
+  /// `auto text = co_await me.blocking(read_file, path);` runs `f(args...)` on a thread for blocking work. An
+  /// exception of `f` is thrown here. Arguments are copied: if this process is killed meanwhile, `f` runs on.
   template <class F, class... Args>
   [[nodiscard]] detail::blocking_call<F, std::decay_t<Args>...> blocking(F f, Args&&... args);
 
-  // -- names and what people see
+  // -- names, events, logs
 
-  /// Gives this process a name; it has one at most, and gives it back when it ends.
+  /// Gives this process a name. A process has one name at most; the name is free when the process has ended.
   [[nodiscard]] result<void> register_as(std::string_view name) { return kernel_->register_name(name, id()); }
   bool unregister(std::string_view name) { return kernel_->unregister_name(name); }
-  /// Who has that name, or nobody.
+  /// The process that has that name, or nobody.
   [[nodiscard]] pid where(std::string_view name) const { return kernel_->where(name); }
   void label(std::string text) {
     if (const auto mine = section()) kernel_->set_label(*slot_, std::move(text));
   }
-  /// Copies of all events of type `E` come as messages from now on; see observe.hpp.
+  /// From now on this process receives a copy of each event of type `E` as a message; see observe.hpp.
   template <class E>
   void subscribe() {
     kernel_->events().subscribe(detail::plain<E>, id());
@@ -208,7 +211,7 @@ class self {
     slot_ = &p;
     serial_ = p.serial();
   }
-  /// Before anything that touches the slot; false in code whose process was abandoned, where it must not be touched.
+  /// Must be held while the slot is used. False: the process was abandoned, and its slot must not be touched.
   [[nodiscard]] detail::kernel_section section() const noexcept { return detail::kernel_section{*slot_, serial_}; }
   [[nodiscard]] monitor_ref unborn_monitor() {
     const auto mine = section();

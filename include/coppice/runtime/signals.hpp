@@ -5,14 +5,14 @@
 
 namespace coppice {
 
-/// To a process that traps exits: a linked process has ended, or somebody asked us to exit.
+/// To a process that traps exits: a linked process has ended, or a process asked this one to exit.
 struct exited {
   pid from;
   exit_reason reason;
-  bool linked = false;    ///< it came over a link; false: somebody called `exit`, or just sent this
-  bool signalled = true;  ///< false: somebody just sent this, and it means nothing to the runtime
+  bool linked = false;    ///< it came over a link; false: from a call of `exit`, or sent as an ordinary message
+  bool signalled = true;  ///< false: sent as an ordinary message, without effect on the runtime
 };
-/// Nobody can forge what comes over a link, or an order of the parent.
+/// Clears the marks that only the runtime may set, so that no process can forge an exit signal.
 inline void not_from_the_runtime(exited& x) noexcept { x.linked = x.signalled = false; }
 
 /// To a process that monitors: `who` has ended, or can't be reached any more. Exactly one for every monitor.
@@ -30,7 +30,7 @@ struct timeout {
   timer_ref ref;
 };
 
-/// Stands in the result of a receive whose time was over.
+/// The result of a receive that timed out.
 struct timed_out {};
 
 }  // namespace coppice

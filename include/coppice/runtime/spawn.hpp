@@ -1,11 +1,11 @@
 #pragma once
-/// Starting processes: what `self::spawn...` and `runtime::spawn...` have in common.
+/// Starting processes: the code that `self::spawn...` and `runtime::spawn...` share.
 #include <coppice/runtime/object.hpp>
 
 namespace coppice {
 namespace detail {
 
-/// The first letter of a coroutine process: its frame exists already, made by the parent.
+/// The first envelope of a coroutine process. The parent has made its frame already.
 struct coroutine_start : start_letter {
   coroutine* made;
   std::size_t frame_bytes;
@@ -23,7 +23,7 @@ struct coroutine_start : start_letter {
   static const message_type type_of;
 };
 
-/// The first letter of an object process: the object is made in the new process, so that its failure is an exit.
+/// The first envelope of an object process. The new process makes the object, so that a failing constructor is an exit.
 template <class T, class... Args>
 struct object_start : start_letter {
   std::tuple<Args...> args;
@@ -62,7 +62,7 @@ struct object_start : start_letter {
                                         .deliver = &make};
 };
 
-// What a coroutine captures or takes by reference is gone when it first waits. Generic callables can't be looked into.
+// Captures and references of a coroutine would dangle when it first waits. Generic callables can't be checked.
 template <class F>
 inline constexpr bool takes_values = true;
 template <class R, class... Ps>
@@ -117,7 +117,7 @@ template <class T, class... Args>
   }
 }
 
-/// The process of an object: as a plain one, or, when its handlers wait, as a coroutine.
+/// Spawns a plain object, or, if one of its members is a coroutine, a coroutine that owns the object.
 template <class T, class... Args>
 [[nodiscard]] result<pid> spawn_object(kernel& k, birth&& with, Args&&... args) {
   if constexpr (waits<T>) {
@@ -128,7 +128,7 @@ template <class T, class... Args>
   }
 }
 
-/// Without a parent there is nobody to be linked to.
+/// Without a parent the link is ignored.
 inline birth birth_with(spawn_options options, pid parent) {
   birth with{.parent = parent, .linked = options.link && parent};
   with.called = birth::by(std::move(options.name), std::move(options.label));

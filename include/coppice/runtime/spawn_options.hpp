@@ -11,7 +11,7 @@ struct spawn_options {
   std::string name{};
   /// For people, in logs and views; need not be unique. Default: none.
   std::string label{};
-  /// Linked to the process that spawns it; from outside there is none to link to. Default: no.
+  /// Linked to the process that spawns it; ignored when it is spawned from outside. Default: no.
   bool link = false;
 };
 

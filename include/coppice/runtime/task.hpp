@@ -1,9 +1,9 @@
 #pragma once
 /// `task<T>`: a function that waits. Bodies of processes and everything they await are tasks.
 ///
-/// A task starts when it is awaited and belongs to its process; it never changes threads in the middle of a statement
-/// and needs no locks. Frames are resumed by one loop of the process and never by one another, so that a million awaits
-/// that complete at once use no stack. Killing a process destroys its frames from the innermost out: destructors run.
+/// A task starts when it is awaited, belongs to its process and needs no locks: a process runs on one thread at a time.
+/// One loop of the process resumes all frames; they never resume one another, so that a million awaits that complete at
+/// once use no stack. Killing a process destroys its frames, the innermost first: destructors run.
 ///
 /// House rule, because g++ 12 miscompiles the rest: one `co_await` per statement, into a named local; no brace-built
 /// value and no lambda with captures by value in that statement; no `co_await` in a condition or in `?:`.
@@ -50,7 +50,7 @@ class promise_base {
   };
   final_awaiter final_suspend() noexcept { return {}; }
   void unhandled_exception() {
-    if (link_ == nullptr) throw;  // the outermost frame: straight to the process's loop
+    if (link_ == nullptr) throw;  // the outermost frame: the loop of the process catches it
     // The parent is resumed right after this, in the same turn: one place for all frames is enough.
     pass_on_failure(std::current_exception());
   }
@@ -141,7 +141,7 @@ class [[nodiscard]] task {
   };
   awaiter operator co_await() && noexcept { return awaiter{&handle_}; }
 
-  /// For the runtime: gives up the frame.
+  /// For the runtime: hands the frame over to the caller.
   [[nodiscard]] handle release() noexcept { return handle::from_address(std::exchange(handle_, {}).address()); }
 
  private:

@@ -1,4 +1,4 @@
-// Whoever hears of the end of a process can use its name (fact 5): looked at in the moment when the news leaves.
+// The name of a process is free before its end is told to others: checked at the moment when the signal leaves.
 #include <gtest/gtest.h>
 
 #include <coppice/runtime/transport.hpp>

@@ -1,14 +1,13 @@
 #pragma once
-/// What must hold of a log, written from the facts about processes, links, monitors and exit signals (reference section
-/// A, facts 1-12) and not from the code: ends, notes, links and monitors. Names, calls and timers:
-/// random_model_more.hpp.
+/// What must hold of a log, written from the rules of Erlang for processes, links, monitors and exit signals, and not
+/// from the code: ends, notes, links and monitors. Names, calls and timers are in random_model_more.hpp.
 #include "random_history.hpp"
 
 namespace coppice::random_programs {
 
 using kind = exit_reason::kind;
 
-// ---- 1. every end has one reason, and a cause (facts 1, 4, 6, 7, 8)
+// ---- 1. every end has one reason, and a cause
 
 /// Signals of `from` with that reason that `to` may have received before `at` and has not seen as a message.
 inline bool exit_unaccounted(const history& h, pid from, pid to, const exit_reason& why, place at) {
@@ -51,7 +50,7 @@ inline bool killed_by_signal(const history& h, pid who, const lifetime& l) {
 [[nodiscard]] inline bool link_may_end(const history& h, pid who, const lifetime& l, pid peer);
 
 /// Whether `who` can have been ended only by a signal that `by` sent after `since`: then all that `by` told it up to
-/// `since` had arrived (fact 2).
+/// `since` had arrived.
 inline bool ended_only_by(const history& h, pid who, pid by, place since) {
   const lifetime& l = h.life_of(who);
   const auto signals = h.exits_to.find(who);
@@ -135,7 +134,7 @@ inline void check_ends(const history& h) {
   }
 }
 
-/// Signals that must have been received: over no bad connection, to a process that lives to the end (fact 6).
+/// Signals that must have been received: over no bad connection, to a process that lives to the end.
 inline void check_signals_arrive(const history& h) {
   for (const auto& [to, places] : h.exits_to) {
     if (!h.lives_when_quiet(to)) continue;
@@ -167,7 +166,7 @@ inline void check_signals_arrive(const history& h) {
   }
 }
 
-// ---- 2. notes arrive in order, once, without gaps (fact 2)
+// ---- 2. notes arrive in order, once, without gaps
 
 inline void check_notes_of(const history& h, pid from, pid to, const std::vector<note_way>& all) {
   const bool here = !from || from.node() == to.node();
@@ -216,7 +215,7 @@ inline void check_notes(const history& h) {
   }
 }
 
-// ---- 3. links (facts 3, 6, 7, 9, 10)
+// ---- 3. links
 
 inline void check_told_by_link(const history& h, place at) {
   const entry& e = h[at];
@@ -324,7 +323,7 @@ inline void check_links(const history& h) {
   }
 }
 
-// ---- 4. monitors (facts 5, 11, 12)
+// ---- 4. monitors
 
 struct monitor_story {
   place set = never;

@@ -1,5 +1,5 @@
 #pragma once
-/// What must hold of a log, continued: names (facts 5, 13), calls (fact 14, and the words of `errc`), timers, and what
+/// What must hold of a log, continued: names, calls (with the words of `errc`), timers, and what
 /// can be seen from outside when all is quiet.
 #include "random_model.hpp"
 

@@ -1,10 +1,10 @@
 #pragma once
-/// Waiting for a process that is being started: until it has begun, has said no, or has ended.
+/// Waiting for the start of a process: until its `init` has succeeded or refused, or the process has ended.
 #include <coppice/runtime/spawn.hpp>
 
 namespace coppice::detail {
 
-/// Looks at deaths that are put aside while their supervisor waits for something else.
+/// Is notified of exits that are put aside while their supervisor waits for something else.
 class death_watcher {
  public:
   virtual ~death_watcher() = default;
@@ -14,9 +14,9 @@ class death_watcher {
 struct start_outcome {
   enum class kind : std::uint8_t { ready, ignored, failed, timed_out };
   kind what = kind::failed;
-  exit_reason reason{};        ///< what it ended with, when it has
-  std::optional<error> why{};  ///< what it said
-  /// For whoever wanted it started.
+  exit_reason reason{};        ///< of its end, if it has ended
+  std::optional<error> why{};  ///< the error that its `init` gave
+  /// The error for the caller that requested the start.
   [[nodiscard]] error to_error(pid who) const;
 };
 
@@ -42,7 +42,7 @@ class [[nodiscard]] starting : public timed_waiter {
   start_outcome out_{};
 };
 
-/// Waits for a process that has just been started; kills it when that takes too long, and then waits for its end.
+/// Waits for a process that was just spawned. If its start takes too long, kills it and waits for its end.
 [[nodiscard]] task<start_outcome> await_start(self& me, pid who, std::uint64_t number, std::chrono::nanoseconds within,
                                               monitor_ref watched_as, death_watcher* deaths);
 
