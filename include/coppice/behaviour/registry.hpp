@@ -146,7 +146,12 @@ class registry {
     return via_key{*this, std::move(key)};
   }
   [[nodiscard]] std::vector<entry> lookup(const Key& key) const { return table_->find(key); }
-  [[nodiscard]] std::vector<Key> keys_of(pid who) const { return table_->keys_of(who); }
+  /// None for a process that has ended, even if the keeper has not removed its entries yet.
+  [[nodiscard]] std::vector<Key> keys_of(pid who) const {
+    const auto kept = table_->kept_by();
+    if (kept.host == nullptr || !kept.host->alive(who)) return {};
+    return table_->keys_of(who);
+  }
   /// Of one process under one key.
   [[nodiscard]] std::vector<Value> values(const Key& key, pid who) const {
     std::vector<Value> found;
