@@ -42,7 +42,7 @@ class signal_dispatch : public duty {
 };
 
 void handle_wake_up(actor_core& me, turn& t, envelope& e) {
-  if (e.type == &plain<gate_token>)
+  if (e.type == &plain<mail_token>)
     mail_handling{me, t}.receive_from_gate();
   else if (e.type == &plain<replay_mail>)
     mail_handling{me, t}.replay();
@@ -55,7 +55,7 @@ void handle_wake_up(actor_core& me, turn& t, envelope& e) {
 verdict handle(actor_core& me, turn& t, envelope& e) {
   switch (e.what()) {
     case signal::start: life_cycle{me, t}.begin(static_cast<start_letter&>(e)); return verdict::alive;
-    case signal::order: {
+    case signal::fast: {
       struct emptying {
         actor_signal& s;
         ~emptying() { std::destroy_at(&s); }
@@ -142,8 +142,8 @@ void actor_core::destroy(body& b, kernel& k) noexcept {
     me.rare->futures.fail_all(k, how);
   }
   while (envelope* e = me.aside.take()) drop_unhandled(k, me.id(), e, how);
-  if (me.rare && me.rare->gate)
-    for (envelope* e : k.close_gate(me.id())) drop_unhandled(k, me.id(), e, how);
+  if (me.rare && me.rare->policy)
+    for (envelope* e : k.close_policy(me.id())) drop_unhandled(k, me.id(), e, how);
   me.type_of_actor().free(me);
 }
 
@@ -154,7 +154,7 @@ envelope* actor_core::in_hand(const body& b) noexcept {
 std::uint32_t actor_core::held(const body& b) noexcept {
   const auto& me = static_cast<const actor_core&>(b);
   std::size_t all = me.aside.size();
-  if (me.rare) all += me.rare->stash.size() + (me.rare->gate ? me.rare->gate->size() : 0);
+  if (me.rare) all += me.rare->stash.size() + (me.rare->policy ? me.rare->policy->size() : 0);
   return static_cast<std::uint32_t>(all);
 }
 

@@ -31,7 +31,7 @@ detail::envelope& context::open_mail(any_message& message) {
   if (message.empty()) throw std::logic_error{"this message was moved away before"};
   auto& mail =
       const_cast<detail::envelope&>(message.content());  // NOLINT(cppcoreguidelines-pro-type-const-cast): its own
-  if (mail.type->close != nullptr) mail.type->close(mail, origin_);
+  if (mail.type->mail.close != nullptr) mail.type->mail.close(mail, origin_);
   return mail;
 }
 
@@ -96,13 +96,13 @@ future<terminated> context::poison_future(pid who, std::chrono::nanoseconds time
 
 bool context::forward_copy(pid to, const any_message& message) {
   const detail::envelope& mail = message.content();
-  if (mail.type->copy == nullptr) return false;
-  any_message copy{*turn_.k, mail.type->copy(mail)};
+  if (mail.type->routing.copy == nullptr) return false;
+  any_message copy{*turn_.k, mail.type->routing.copy(mail)};
   post_with(to, detail::content_of(*mail.type), message.opened(), [&]() -> detail::envelope* {
     if (copy.empty()) return nullptr;
     detail::mail_origin again = origin_;
     detail::envelope* e = copy.release();
-    if (e->type->close != nullptr) e->type->close(*e, again);
+    if (e->type->mail.close != nullptr) e->type->mail.close(*e, again);
     return e;
   });
   return true;
@@ -117,7 +117,7 @@ void context::put_into_stash(detail::envelope* e) {
 
 void context::unstash(std::size_t how_many) { detail::mail_handling{core_, turn_}.unstash(how_many); }
 
-std::uint64_t context::dropped() const { return core_.rare && core_.rare->gate ? core_.rare->gate->dropped() : 0; }
+std::uint64_t context::dropped() const { return core_.rare && core_.rare->policy ? core_.rare->policy->dropped() : 0; }
 
 void context::become(behaviour next) {
   core_.change_behaviours([&](detail::behaviour_stack& b) {

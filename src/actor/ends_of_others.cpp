@@ -39,9 +39,9 @@ void ends_of_others::receive_down(envelope& e) {
   if (future_handling{me_, t_}.receive_end(d.ref, notice)) return;
   if (!me_.rare->watches.note_ended(d.who, d.ref)) return;
   envelope* news = make_letter<terminated>(plain<terminated>, notice);
-  if (me_.rare->gate) {  // mail that the ended process had sent may still wait there, and comes first
+  if (me_.rare->policy) {  // mail that the ended process had sent may still wait there, and comes first
     news->tag = envelope::tag_of(t_.p->serial(), signal::message);
-    if (me_.rare->gate->put(host(), me_.id(), news, {}).wake) host().push_token(me_.id());
+    if (me_.rare->policy->put(host(), me_.id(), news, {}).wake) host().push_token(me_.id());
     return;
   }
   if (!me_.next_in_turn()) return mail_handling{me_, t_}.put_aside(news);
@@ -62,7 +62,7 @@ bool ends_of_others::receive_exited(envelope& e) {
     child_stopping{me_, t_}.child_ended(end.from, end.reason);
     return true;
   }
-  if (host().is_order(*t_.p, x)) {  // the parent tells it to stop
+  if (host().is_stop_from_parent(*t_.p, x)) {  // the parent tells it to stop
     life_cycle{me_, t_}.stop(take_body<exited>(e).reason);
     return true;
   }

@@ -58,7 +58,7 @@ void future_handling::receive_reply(envelope& e) {
     return child_stopping{me_, t_}.child_ended(end.who, end.reason);
   }
   mail_origin origin;
-  void* answer = e.type->open != nullptr ? e.type->open(e, origin) : nullptr;
+  void* answer = e.type->mail.open != nullptr ? e.type->mail.open(e, origin) : nullptr;
   const future_base* waiting = origin.call != 0 && me_.rare ? me_.rare->futures.find_answer(origin.call) : nullptr;
   // Too late, or forged.
   if (waiting == nullptr || waiting->reply != e.type) return e.type->drop(host(), e, {});

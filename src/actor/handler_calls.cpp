@@ -10,26 +10,26 @@ error no_answer(const actor_core& who) {
 void handler_calls::deliver(envelope& e) {
   t_.message = e.type;
   const bool direct = me_.settings->on_receive.empty() && !me_.has_behaviours();
-  if (!direct || e.type->for_body != &me_.type_of_actor().plain) return deliver_opened(e);
+  if (!direct || e.type->object.for_body != &me_.type_of_actor().plain) return deliver_opened(e);
   note_received(content_of(*e.type));
-  e.type->deliver(me_, t_, e);
+  e.type->object.deliver(me_, t_, e);
 }
 
 namespace {
 /// From here on whoever handles the message answers its call, and not the envelope.
 void detach_call(envelope& e) {
   mail_origin nobody;
-  if (e.type->is_request) e.type->close(e, nobody);
+  if (e.type->is_request()) e.type->mail.close(e, nobody);
 }
 }  // namespace
 
 void handler_calls::deliver_opened(envelope& e) {
-  if (e.type->open == nullptr) {
+  if (e.type->mail.open == nullptr) {
     host().note_unhandled(me_.id(), e);
     return e.type->drop(host(), e, {});
   }
   mail_origin origin;
-  void* message = e.type->open(e, origin);
+  void* message = e.type->mail.open(e, origin);
   if (origin.timer != 0) {
     bool wanted = false;
     try {
@@ -40,7 +40,7 @@ void handler_calls::deliver_opened(envelope& e) {
       throw;
     }
     if (!wanted) return e.type->drop(host(), e, {});
-    e.type->close(e, origin);
+    e.type->mail.close(e, origin);
   }
   if (run_message(origin, content_of(*e.type), message, &e)) return;
   detach_call(e);
@@ -115,7 +115,7 @@ bool handler_calls::dispatch(context& self, const message_type& type, void* mess
 }
 
 void handler_calls::note_received(const message_type& type) {
-  if (me_.rare && me_.rare->receive_timeout.is_set() && !type.unnoticed)
+  if (me_.rare && me_.rare->receive_timeout.is_set() && !type.mailbox.unnoticed)
     me_.rare->receive_timeout.note_message(host().now());
 }
 

@@ -44,7 +44,7 @@ void life_cycle::begin(const start_letter& first) {
   me_.set_id(host().pid_of(*t_.p));
   me_.parent = first.with.parent;
   me_.ack = {first.with.parent, first.with.ack};
-  if (first.with.gate) me_.parts().gate = first.with.gate;
+  if (first.with.policy) me_.parts().policy = first.with.policy;
   on(life_event::begun);
 }
 

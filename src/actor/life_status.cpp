@@ -70,8 +70,8 @@ void life_status::publish() noexcept {
   const bool takes = takes_mail();
   type = takes && slow_paths_ == 0 ? &class_->plain : &class_->rare;
   // While it only put mail aside, the kernel did not look for signals in the queue.
-  if (takes && t->p->is(slot::drains)) t->p->urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
-  t->p->set(slot::drains, !takes);
+  if (takes && t->p->is(slot::puts_mail_aside)) t->p->urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
+  t->p->set(slot::puts_mail_aside, !takes);
 }
 
 }  // namespace coppice::detail

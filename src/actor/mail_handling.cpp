@@ -63,7 +63,7 @@ void mail_handling::continue_with_mail() {
   if (!me_.aside.empty()) {
     if (!std::exchange(me_.aside.replay_scheduled, true))
       host().send(me_.id(), signal::wake, make_letter<replay_mail>(plain<replay_mail>));
-  } else if (me_.rare && std::exchange(me_.rare->gate_token_parked, false)) {
+  } else if (me_.rare && std::exchange(me_.rare->mail_token_parked, false)) {
     host().push_token(me_.id());
   }
 }
@@ -138,18 +138,18 @@ void mail_handling::unstash(std::size_t how_many) {
 // ---- mailboxes with a limit or with priorities
 
 void mail_handling::receive_from_gate() {
-  ensure(me_.rare && me_.rare->gate, "a gate token reached an actor without a limited mailbox");
+  ensure(me_.rare && me_.rare->policy, "a mail token reached an actor without a limited mailbox");
   if (!me_.next_in_turn()) {
-    me_.rare->gate_token_parked = true;
+    me_.rare->mail_token_parked = true;
     return;
   }
-  envelope* mail = me_.rare->gate->take(host(), me_.id());
+  envelope* mail = me_.rare->policy->take(host(), me_.id());
   if (mail == nullptr) return;
   const open_envelope e{mail};
   t_.message = mail->type;
   try {
     receive_outside_of_queue(*mail);
-  } catch (...) {  // without a token the gate would never be looked at again
+  } catch (...) {  // without a token the policy would never be looked at again
     host().push_token(me_.id());
     throw;
   }

@@ -13,7 +13,7 @@ void check(const mailbox& box) {
 
 namespace detail {
 
-std::shared_ptr<gate> make_gate(const actor_settings& s) {
+std::shared_ptr<mailbox_policy> make_policy(const actor_settings& s) {
   const coppice::mailbox& box = s.mailbox;
   if (box.capacity == 0 && !box.by_priority) return nullptr;
   static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool full) {
@@ -22,7 +22,7 @@ std::shared_ptr<gate> make_gate(const actor_settings& s) {
     else
       send_signal(k, sender, {signals::receiver_has_room{receiver}});
   };
-  return std::make_shared<gate>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
+  return std::make_shared<mailbox_policy>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
 }
 
 }  // namespace detail

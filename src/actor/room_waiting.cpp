@@ -10,9 +10,9 @@ void room_waiting::on(const signals::receiver_full& s) {
   me_.add_message_without_room();
   if (w->messages.value() != 1) return;
   w->number = me_.next_number();
-  const auto gate = host().gate_of(s.receiver);
-  if (!gate) return;  // the receiver is ending, and `receiver_has_room` is on its way
-  w->deadline = arm_signal(host(), me_.id(), gate->waits_at_most,
+  const auto policy = host().policy_of(s.receiver);
+  if (!policy) return;  // the receiver is ending, and `receiver_has_room` is on its way
+  w->deadline = arm_signal(host(), me_.id(), policy->waits_at_most,
                            {signals::wait_for_room_timed_out{.receiver = s.receiver, .wait = w->number}});
 }
 
@@ -26,8 +26,8 @@ void room_waiting::on(const signals::receiver_has_room& s) {
 void room_waiting::on(const signals::wait_for_room_timed_out& s) {
   const std::uint32_t waiting = me_.parts().room.time_out(s.receiver, s.wait);
   if (waiting == 0) return;
-  if (const auto gate = host().gate_of(s.receiver))
-    for (envelope* e : gate->withdraw(me_.id())) host().turn_away(s.receiver, e);
+  if (const auto policy = host().policy_of(s.receiver))
+    for (envelope* e : policy->withdraw(me_.id())) host().turn_away(s.receiver, e);
   signal_to(me_.id(), {signals::room_signals_caught_up{s.receiver}});
   remove_messages(waiting);
 }

@@ -60,10 +60,10 @@ pid router::choose(const detail::envelope& mail, context& me) {
     case routing::random: return routees_[me.random() % routees_.size()];
     case routing::broadcast: break;
     case routing::consistent_hash: {
-      if (mail.type->key == nullptr) return {};
+      if (mail.type->routing.key == nullptr) return {};
       // Rendezvous hashing: the routee with the highest score for the key. Adding or removing a routee moves no key
       // between two others.
-      const std::uint64_t key = mail.type->key(mail);
+      const std::uint64_t key = mail.type->routing.key(mail);
       return *std::ranges::max_element(routees_, {}, [&](pid who) { return mix(key ^ detail::pid_hash{}(who)); });
     }
   }
@@ -72,7 +72,7 @@ pid router::choose(const detail::envelope& mail, context& me) {
 
 void router::handle(any_message m, context& me) {
   if (how_ != routing::broadcast) return me.forward(choose(m.content(), me), std::move(m));
-  if (routees_.empty() || m.content().type->copy == nullptr) return me.forward(pid{}, std::move(m));
+  if (routees_.empty() || m.content().type->routing.copy == nullptr) return me.forward(pid{}, std::move(m));
   for (std::size_t i = 0; i + 1 < routees_.size(); ++i) me.forward_copy(routees_[i], m);
   me.forward(routees_.back(), std::move(m));
 }

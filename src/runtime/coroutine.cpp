@@ -175,7 +175,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   switch (e.what()) {
     case signal::message: return me.take(t, e);
     case signal::start: return me.drain(t);
-    case signal::order: e.type->drop(*t.k, e, {}); return verdict::alive;  // only actors take orders
+    case signal::fast: e.type->drop(*t.k, e, {}); return verdict::alive;  // only actors take orders
     default: t.message = me.handling_;  // for the report of a failure: it goes on with the message it received last
   }
   ensure(me.waiting_ != nullptr, "a signal for a process that waits for nothing");
@@ -304,7 +304,7 @@ namespace detail {
 const message_type coroutine_start::type_of{.name = "start",
                                             .size = sizeof(coroutine_start),
                                             .drop = &coroutine_start::drop,
-                                            .deliver = &coroutine_start::make};
+                                            .object = {.deliver = &coroutine_start::make}};
 
 error error_of(loss how) {
   switch (how.what) {

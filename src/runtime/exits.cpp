@@ -43,7 +43,7 @@ void exits::send(pid to, exited x) {
   slot& p = table_[to.index()];
   const std::uint8_t wanted =
       static_cast<std::uint8_t>((may_end(p, x) ? look_for_exit : 0U) |
-                                (p.is(slot::takes_orders) && table_.is_parent(p, x.from) ? look_for_orders : 0U));
+                                (p.is(slot::has_fast_lane) && table_.is_parent(p, x.from) ? look_for_fast : 0U));
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
   if (p.mail.push(e)) return kernel_.schedule(p);

@@ -12,25 +12,25 @@ constexpr std::uint32_t worth_a_mark = 64;  // searching fewer again costs less 
 
 void fast_lane::send(pid to, envelope* e) {
   kernel_.flush_burst();
-  e->tag = envelope::tag_of(to.serial(), signal::order);
+  e->tag = envelope::tag_of(to.serial(), signal::fast);
   if (!table_.covers(to) || table_[to.index()].is_past(to.serial()))
     return kernel_.parts().remote.send_elsewhere(to, e);
   slot& p = table_[to.index()];
   if (p.mail.push(e)) return kernel_.schedule(p);
-  p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
+  p.urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
 }
 
 /// Signals of the fast lane, and exits from the parent.
 bool fast_lane::goes_first(const slot& p, const envelope& e) const noexcept {
-  if (e.what() == signal::order) return true;
-  return e.what() == signal::exit && p.is(slot::takes_orders) &&
+  if (e.what() == signal::fast) return true;
+  return e.what() == signal::exit && p.is(slot::has_fast_lane) &&
          table_.is_parent(p, static_cast<const letter<exited>&>(e).body.from);
 }
 
 void fast_lane::bring_forward(slot& p, envelope* from) {
   if (from == nullptr) return;
   if (goes_first(p, *from)) {  // the oldest of them is next anyway: search for the others when it is done
-    p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
+    p.urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
     return;
   }
   envelope* before = nullptr;
@@ -59,8 +59,7 @@ void fast_lane::bring_forward(slot& p, envelope* from) {
   if (searched != nullptr && looked_at > worth_a_mark) mark(p, *searched);
   exits_.count_looked_at(looked_at);
   // The envelopes behind a push that is only half done can't be seen yet.
-  if (p.mail.tail.load(std::memory_order_acquire) != last)
-    p.urgent.fetch_or(look_for_orders, std::memory_order_relaxed);
+  if (p.mail.tail.load(std::memory_order_acquire) != last) p.urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
 }
 
 void fast_lane::mark(slot& p, envelope& e) {

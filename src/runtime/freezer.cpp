@@ -143,7 +143,7 @@ bool freezer::thaw(target who) {
       slot& p = table_[member.index()];
       p.urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
       // Exits and signals of the fast lane that came meanwhile were not looked at.
-      p.urgent.fetch_or(look_for_exit | look_for_orders, std::memory_order_seq_cst);
+      p.urgent.fetch_or(look_for_exit | look_for_fast, std::memory_order_seq_cst);
       if (found->second.parked) runnable.push_back(&p);
       frozen_.erase(found);
     }

@@ -50,7 +50,7 @@ void kernel::schedule(slot& p, bool spawned) {
 // ---- mail
 
 void kernel::send_elsewhere(pid to, envelope* e) { parts_->remote.send_elsewhere(to, e); }
-void kernel::send_order(pid to, envelope* e) { parts_->fast_lane.send(to, e); }
+void kernel::send_fast(pid to, envelope* e) { parts_->fast_lane.send(to, e); }
 void kernel::send_exit(pid to, exited x) { parts_->exits.send(to, std::move(x)); }
 void kernel::send_late(pid to, signal s, envelope* e) { parts_->lifecycle.send_late(to, s, e); }
 void kernel::note_dead_letter(pid to, const envelope& e) { parts_->observer.note_dead_letter(to, e); }
@@ -60,9 +60,9 @@ bool kernel::is_message(const slot& p, const envelope& e) noexcept {
   return e.what() == signal::message || (e.what() == signal::seen && p.side->seen_was == signal::message);
 }
 
-bool kernel::put_into_gate(pid to, envelope* e) { return parts_->policies.put(to, e); }
-std::shared_ptr<gate> kernel::gate_of(pid who) { return parts_->policies.of(who); }
-std::vector<envelope*> kernel::close_gate(pid who) { return parts_->policies.close(who); }
+bool kernel::put_under_policy(pid to, envelope* e) { return parts_->policies.put(to, e); }
+std::shared_ptr<mailbox_policy> kernel::policy_of(pid who) { return parts_->policies.of(who); }
+std::vector<envelope*> kernel::close_policy(pid who) { return parts_->policies.close(who); }
 void kernel::push_token(pid who) { parts_->policies.push_token(who); }
 void kernel::turn_away(pid to, envelope* e) { parts_->policies.turn_away(to, e); }
 

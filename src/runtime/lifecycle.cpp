@@ -63,7 +63,7 @@ result<pid> lifecycle::start(start_letter* first) {
   slot& p = table_[index];
   ensure(!p.is(slot::has_process), "a slot was handed out that still has a process");
   const pid me = table_.pid_of(p);
-  if (first->with.gate) kernel_.parts().policies.set(me, first->with.gate);
+  if (first->with.policy) kernel_.parts().policies.set(me, first->with.policy);
   if (!first->with.has_name()) {
     push_start(p, first);
     return me;
@@ -72,7 +72,7 @@ result<pid> lifecycle::start(start_letter* first) {
   if (auto registered = kernel_.parts().names.add_unborn(name, me, [&] { push_start(p, first); }); !registered) {
     discard(kernel_, first);
     (void)kernel_.parts().policies.close(me);
-    p.set(slot::gated, false);
+    p.set(slot::has_policy, false);
     table_.give_back(&index, 1);
     return std::unexpected{registered.error()};
   }
@@ -148,7 +148,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
 
 void lifecycle::answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why) {
   for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
-    if (e->serial() != serial || !e->type->is_request || e->what() != signal::message) continue;
+    if (e->serial() != serial || !e->type->is_request() || e->what() != signal::message) continue;
     e->type->drop(kernel_, *e, {loss::kind::ended, &why});
     e->become(signal::done);
   }

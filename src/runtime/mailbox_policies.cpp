@@ -4,49 +4,49 @@
 
 namespace coppice::detail {
 
-void mailbox_policies::set(pid who, std::shared_ptr<gate> g) {
+void mailbox_policies::set(pid who, std::shared_ptr<mailbox_policy> g) {
   shard& s = near(who);
   const std::scoped_lock lock{s.mutex};
-  s.gates[who] = std::move(g);
-  table_[who.index()].set(slot::gated, true);
+  s.policies[who] = std::move(g);
+  table_[who.index()].set(slot::has_policy, true);
 }
 
-std::shared_ptr<gate> mailbox_policies::of(pid who) {
+std::shared_ptr<mailbox_policy> mailbox_policies::of(pid who) {
   shard& s = near(who);
   const std::scoped_lock lock{s.mutex};
-  const auto found = s.gates.find(who);
-  return found != s.gates.end() ? found->second : nullptr;
+  const auto found = s.policies.find(who);
+  return found != s.policies.end() ? found->second : nullptr;
 }
 
 std::vector<envelope*> mailbox_policies::close(pid who) {
-  const std::shared_ptr<gate> g = of(who);
+  const std::shared_ptr<mailbox_policy> g = of(who);
   if (g == nullptr) return {};
   {
     shard& s = near(who);
     const std::scoped_lock lock{s.mutex};
-    s.gates.erase(who);
+    s.policies.erase(who);
   }
   return g->close(kernel_, who);
 }
 
 void mailbox_policies::push_token(pid who) {
-  kernel_.send(who, signal::wake, make_letter<gate_token>(plain<gate_token>));
+  kernel_.send(who, signal::wake, make_letter<mail_token>(plain<mail_token>));
 }
 
 /// Only a process with a fast lane can be told to wait for room: not for its own mailbox, and not because of an event
 /// that it only publishes. Nobody: the current code can't wait.
 pid mailbox_policies::sender_that_can_wait(pid to) const noexcept {
   const turn* t = turn_here();
-  if (t == nullptr || t->k != &kernel_ || t->publishes || !t->p->is(slot::takes_orders)) return {};
+  if (t == nullptr || t->k != &kernel_ || t->publishes || !t->p->is(slot::has_fast_lane)) return {};
   const pid sender = table_.pid_of(*t->p);
   return sender != to ? sender : pid{};
 }
 
 bool mailbox_policies::put(pid to, envelope* e) {
-  if (e->type->passes_gates) return false;
-  const std::shared_ptr<gate> g = of(to);
+  if (e->type->mailbox.bypasses_policy) return false;
+  const std::shared_ptr<mailbox_policy> g = of(to);
   if (g == nullptr) return false;
-  const gate::outcome o = g->put(kernel_, to, e, sender_that_can_wait(to));
+  const mailbox_policy::outcome o = g->put(kernel_, to, e, sender_that_can_wait(to));
   if (o.closed) {
     kernel_.parts().remote.bounce(to, *e, exit_reason::noproc());
     release(e);
@@ -58,7 +58,7 @@ bool mailbox_policies::put(pid to, envelope* e) {
 }
 
 void mailbox_policies::turn_away(pid to, envelope* e) {
-  if (e->type->is_request)
+  if (e->type->is_request())
     e->type->fail(kernel_, *e, error{errc::capacity, "the mailbox of " + to_string(to) + " is full"});
   else
     kernel_.note_dead_letter(to, *e);

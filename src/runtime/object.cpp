@@ -44,7 +44,7 @@ void unanswered_request::drop() noexcept { answer_dropped(*turn_.k, turn_.k->pid
 bool take_order_to_end(turn& t, envelope& e) {
   if (e.type == &plain<stop_order>)
     t.ending = take_body<stop_order>(e).reason;
-  else if (e.type == &plain<exited> && t.k->is_order(*t.p, static_cast<letter<exited>&>(e).body))
+  else if (e.type == &plain<exited> && t.k->is_stop_from_parent(*t.p, static_cast<letter<exited>&>(e).body))
     t.ending = take_body<exited>(e).reason;
   else
     return false;

@@ -162,7 +162,7 @@ void observer::report_left_behind() {
 // ---- messages that nobody receives
 
 void observer::note_dead_letter(pid to, const envelope& e) {
-  if (e.type->is_request) return;
+  if (e.type->is_request()) return;
   if (kernel_.logs(log_level::info))
     kernel_.log_throttled(flood::dead_letters, log_level::info, "dead letter",
                           {{"to", to_string(to)}, {"message", std::string{e.type->name}}});
@@ -174,7 +174,7 @@ void observer::note_unhandled(pid to, const envelope& e) {
     kernel_.log_throttled(
         flood::unhandled, log_level::warning, "no handler for a message; does its class list it in its protocol?",
         {{"pid", to_string(to)}, {"name", kernel_.name_of(to)}, {"message", std::string{e.type->name}}});
-  if (!e.type->is_request) count_dead_letter(to, e);
+  if (!e.type->is_request()) count_dead_letter(to, e);
 }
 
 void observer::count_dead_letter(pid to, const envelope& e) {

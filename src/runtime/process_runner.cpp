@@ -49,7 +49,7 @@ exit_reason reason_of_unknown(const turn& t) noexcept {
 
 verdict make_body(body& nobody, turn& t, envelope& e) {
   t.born = nullptr;
-  e.type->deliver(nobody, t, e);
+  e.type->object.deliver(nobody, t, e);
   ensure(t.born != nullptr, "a start letter has made no body");
   if (const kernel_section mine{*t.p, e.serial()}) t.p->process = t.born;
   return t.born->type->offer(*t.born, t, e);
@@ -99,8 +99,8 @@ void process_runner::terminate(body& b, turn& t) {
   verdict v = verdict::ended;
   t.message = e.what() == signal::message ? e.type : nullptr;
   try {
-    if (e.type->for_body == mine->type) [[likely]] {
-      e.type->deliver(*mine, t, e);
+    if (e.type->object.for_body == mine->type) [[likely]] {
+      e.type->object.deliver(*mine, t, e);
       v = t.ends ? verdict::ended : verdict::alive;
     } else {
       v = mine->type->offer(*mine, t, e);
@@ -214,7 +214,7 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
     case signal::link_lost: return parts_.exits.receive_link_lost(p, e, t, *this);
     case signal::down: return parts_.links.accepts_down(p, e) ? offer_as_message(p, e, t) : drop(e);
     case signal::timeout: return parts_.process_timers.accepts(p, e) ? offer_as_message(p, e, t) : drop(e);
-    case signal::order:
+    case signal::fast:
     case signal::reply:
     case signal::notice:
     case signal::wait_over:
@@ -243,7 +243,7 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
   p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
   p.parent_serial.store(with.parent.serial(), std::memory_order_relaxed);
   if (with.linked) tag |= slot::parent_linked | slot::born_linked;
-  if (with.gate) tag |= slot::gated;
+  if (with.policy) tag |= slot::has_policy;
   p.handled.store(0, std::memory_order_relaxed);
   p.length.store(0, std::memory_order_relaxed);
   const auto since_start = kernel_.env().clock().coarse_now() - parts_.lifecycle.started();
@@ -274,7 +274,7 @@ process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& 
     return look_while_frozen(p, from, t);
   }
   if ((wanted & (look_for_exit | look_at_yourself)) != 0 && parts_.exits.find(p, from, t)) return ahead::ends;
-  if ((wanted & look_for_orders) != 0 && !p.is(slot::drains)) parts_.fast_lane.bring_forward(p, from);
+  if ((wanted & look_for_fast) != 0 && !p.is(slot::puts_mail_aside)) parts_.fast_lane.bring_forward(p, from);
   if ((wanted & look_at_yourself) != 0) parts_.observer.describe_itself(p);
   return ahead::goes_on;
 } catch (const broken_invariant& broken) {

@@ -93,7 +93,7 @@ void remote::deliver(connection_number over, parcel p) {
       kernel_.send_exit(to, take_body<exited>(*e));
       release(e);
       return;
-    case signal::order: kernel_.send_order(to, e); return;
+    case signal::fast: kernel_.send_fast(to, e); return;
     default: break;
   }
   kernel_.send(to, e->what(), e);

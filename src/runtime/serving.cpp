@@ -92,7 +92,7 @@ class mail_in_hand {
 bool take_order_to_end(self& me, serving& s, any_message& m) {
   if (auto* order = m.get_if<stop_order>())
     s.why = std::move(order->reason);
-  else if (auto* x = m.get_if<exited>(); x != nullptr && me.host().is_order(me.process(), *x))
+  else if (auto* x = m.get_if<exited>(); x != nullptr && me.host().is_stop_from_parent(me.process(), *x))
     s.why = std::move(x->reason);
   else
     return false;
@@ -100,7 +100,7 @@ bool take_order_to_end(self& me, serving& s, any_message& m) {
 }
 
 runner runner_for(const server_type& type, const envelope& e) {
-  if (e.type->for_server == type.mark) return e.type->run;
+  if (e.type->server.for_server == type.mark) return e.type->server.run;
   // Sent through a `ref` of another class, perhaps a base class, which may have a message in common with this one.
   return type.find(e.type->untyped != nullptr ? *e.type->untyped : *e.type);
 }

@@ -104,7 +104,7 @@ void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, enve
       insert(at);  // it was beyond the horizon
       continue;
     }
-    if (t.to.node() == k.node() && t.letter->what() != signal::order && !k.table()[t.to.index()].is(slot::gated))
+    if (t.to.node() == k.node() && t.letter->what() != signal::fast && !k.table()[t.to.index()].is(slot::has_policy))
       k.send(t.to, t.letter->what(), t.letter);
     else
       later.emplace_back(t.to, t.letter);
@@ -214,8 +214,8 @@ void timers::advance(time_point now) {
     w.advance(tick, kernel_, later);
   }
   for (const auto& [to, e] : later) {
-    if (e->what() == signal::order)
-      kernel_.send_order(to, e);
+    if (e->what() == signal::fast)
+      kernel_.send_fast(to, e);
     else
       kernel_.send(to, e->what(), e);
   }

@@ -223,7 +223,7 @@ bool node::holds(const stuck& s, const detail::slot& p) noexcept {
   switch (p.mail.head->what()) {
     case detail::signal::message:
     case detail::signal::seen: return detail::kernel::is_message(p, *p.mail.head);
-    case detail::signal::order:
+    case detail::signal::fast:
     case detail::signal::reply:
     case detail::signal::notice:
     case detail::signal::down:

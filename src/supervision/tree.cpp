@@ -89,7 +89,7 @@ void add_lines(const tree_node& n, const std::string& before, const std::string&
 
 task<tree_node> look_at_tree(self& me, pid root, tree_options options) {
   tree_node tree{.child = {.id = "root", .who = root, .state = child_state::running, .type = child_type::supervisor}};
-  if (me.host().takes_orders(root)) tree.child.type = child_type::actor;
+  if (me.host().has_fast_lane(root)) tree.child.type = child_type::actor;
   if (const auto info = me.host().info(root)) {
     if (!info->name.empty()) tree.child.id = info->name;
   } else {

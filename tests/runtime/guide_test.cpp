@@ -37,7 +37,7 @@ struct hello {
 };
 struct goodbye {};
 
-task<> takes_orders(self& me) {
+task<> has_fast_lane(self& me) {
   const hello first = co_await me.receive<hello>();               // one type: the message itself
   const auto either = co_await me.receive<hello, goodbye>();      // several: a std::variant
   const auto in_time = co_await me.receive<hello>(5s);            // with a limit: a variant that ends in timed_out
@@ -48,7 +48,7 @@ task<> takes_orders(self& me) {
 TEST(guide_receive, takes_what_is_wanted_and_leaves_the_rest) {
   sim::world w{1};
   runtime& rt = w.add_node().rt();
-  const pid p = rt.spawn(takes_orders);
+  const pid p = rt.spawn(has_fast_lane);
   for (int i = 0; i < 4; ++i) rt.send(p, hello{"world"});
   rt.send(p, 42);
   w.run();

@@ -117,11 +117,11 @@ TEST(kernel_invariant, the_mark_of_the_fast_lane_stays_in_place) {
 
 struct stubborn {};
 task<> has_a_fast_lane(self& me) {
-  me.process().set(slot::takes_orders, true);
+  me.process().set(slot::has_fast_lane, true);
   static constexpr message_type fixed{
       .name = "stubborn", .size = sizeof(letter<stubborn>), .drop = &drop_body<stubborn>};
   me.send(me.id(), ping{});
-  me.host().send_order(me.id(), make_letter<stubborn>(fixed));
+  me.host().send_fast(me.id(), make_letter<stubborn>(fixed));
   const ping p = co_await me.receive<ping>();
   (void)p;
 }
@@ -136,7 +136,7 @@ TEST(kernel_invariant, a_start_letter_makes_a_body) {
       .name = "empty start",
       .size = sizeof(start_letter),
       .drop = [](kernel&, envelope& e, loss) { std::destroy_at(&static_cast<start_letter&>(e).with); },
-      .deliver = [](body&, turn&, envelope&) {}};
+      .object = {.deliver = [](body&, turn&, envelope&) {}}};
   auto* first = ::new (allocate(sizeof(start_letter))) start_letter{&type, birth{}};
   const result<pid> started = rt.host().start(first);
   ASSERT_TRUE(started.has_value());

@@ -206,9 +206,7 @@ task<> unlinks_in_a_race(self& me) {
     EXPECT_TRUE(std::holds_alternative<timed_out>(m)) << i;
   }
 }
-TEST(link, once_it_is_removed_no_new_exit_can_appear) {
-  EXPECT_EQ(run(unlinks_in_a_race), exit_reason::normal());
-}
+TEST(link, once_it_is_removed_no_new_exit_can_appear) { EXPECT_EQ(run(unlinks_in_a_race), exit_reason::normal()); }
 
 task<> unlinks_too_late(self& me) {
   me.trap_exits();

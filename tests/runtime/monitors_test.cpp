@@ -81,9 +81,7 @@ task<> monitors_the_dead(self& me) {
   EXPECT_EQ(again.who, who);
   EXPECT_EQ(again.reason, exit_reason::noproc());
 }
-TEST(monitor, set_after_the_death_can_only_say_noproc) {
-  EXPECT_EQ(run(monitors_the_dead), exit_reason::normal());
-}
+TEST(monitor, set_after_the_death_can_only_say_noproc) { EXPECT_EQ(run(monitors_the_dead), exit_reason::normal()); }
 
 task<> monitors_nobody(self& me) {
   const monitor_ref ref = me.monitor(pid{});

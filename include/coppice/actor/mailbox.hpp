@@ -2,7 +2,7 @@
 /// Kinds of mailboxes.
 #include <chrono>
 
-#include <coppice/runtime/detail/gate.hpp>
+#include <coppice/runtime/detail/mailbox_policy.hpp>
 
 namespace coppice {
 
@@ -11,7 +11,7 @@ namespace coppice {
 ///     drop_oldest   the oldest message of the lowest priority becomes a dead letter
 ///     sender_waits  the actor that sent it reads no mail until there is room. A message from a process that is not an
 ///                   actor, or from the receiver itself, becomes a dead letter.
-using when_full = detail::gate::when_full;
+using when_full = detail::mailbox_policy::when_full;
 
 /// The default is unbounded, keeps the order of arrival, and is the fastest. A limit or priorities cost one lock for
 /// each message.

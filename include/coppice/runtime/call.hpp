@@ -53,7 +53,7 @@ inline constexpr message_type plain<reply_body<R>>{.name = "reply",
                                                    .size = sizeof(letter<reply_body<R>>),
                                                    .drop = &drop_body<reply_body<R>>,
                                                    .relocate = &relocate_body<reply_body<R>>,
-                                                   .open = &open_reply<R>};
+                                                   .mail = {.open = &open_reply<R>}};
 
 template <class R>
 [[nodiscard]] envelope* make_reply(std::uint64_t call, result<R> value) {
@@ -108,12 +108,11 @@ const M& in_request(const request_body<M>& r) {
 template <class M>
 consteval message_type plain_request_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<request_body<M>>), .drop = &drop_request<M>};
-  type.is_request = true;
   type.fail = &fail_request<M>;
   type.relocate = &relocate_body<request_body<M>>;
-  type.open = &open_request_body<M>;
-  type.close = &close_request_body<M>;
-  type.content = &plain<M>;
+  type.mail.open = &open_request_body<M>;
+  type.mail.close = &close_request_body<M>;
+  type.mail.content = &plain<M>;
   traits_of<M, request_body<M>, in_request<M>>::add_to(type);
   return type;
 }

@@ -25,7 +25,7 @@ class any_message {
   template <class M>
   [[nodiscard]] M* get_if() noexcept {
     if (envelope_->type == &detail::plain<M>) return &static_cast<detail::letter<M>*>(envelope_)->body;
-    return envelope_->type->content == &detail::plain<M> ? static_cast<M*>(opened()) : nullptr;
+    return envelope_->type->mail.content == &detail::plain<M> ? static_cast<M*>(opened()) : nullptr;
   }
 
   /// For the library: the envelope. `release` hands it over to the caller.
@@ -33,9 +33,9 @@ class any_message {
   /// The message inside the envelope; null if the envelope has none.
   [[nodiscard]] void* opened() const noexcept {
     const detail::message_type& type = *envelope_->type;
-    if (type.open == nullptr) return nullptr;
+    if (type.mail.open == nullptr) return nullptr;
     detail::mail_origin origin;
-    void* message = type.open(*envelope_, origin);
+    void* message = type.mail.open(*envelope_, origin);
     return message;
   }
   [[nodiscard]] bool empty() const noexcept { return envelope_ == nullptr; }

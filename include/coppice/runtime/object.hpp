@@ -48,28 +48,27 @@ consteval message_type handled_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>};
   type.relocate = &relocate_body<M>;
   if constexpr (waits<T>) {
-    type.run = &run_cast<T, M>;
-    type.for_server = &server_mark<T>;
+    type.server.run = &run_cast<T, M>;
+    type.server.for_server = &server_mark<T>;
     type.untyped = &plain<M>;
   } else {
-    type.deliver = &deliver_cast<T, M>;
-    type.for_body = &object_type<T>;
+    type.object.deliver = &deliver_cast<T, M>;
+    type.object.for_body = &object_type<T>;
   }
   return type;
 }
 template <class T, class M>
 consteval message_type handled_request_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<request_body<M>>), .drop = &drop_request<M>};
-  type.is_request = true;
   type.fail = &fail_request<M>;
   type.relocate = &relocate_body<request_body<M>>;
   if constexpr (waits<T>) {
-    type.run = &run_call<T, M>;
-    type.for_server = &server_mark<T>;
+    type.server.run = &run_call<T, M>;
+    type.server.for_server = &server_mark<T>;
     type.untyped = &plain_request<M>;
   } else {
-    type.deliver = &deliver_call<T, M>;
-    type.for_body = &object_type<T>;
+    type.object.deliver = &deliver_call<T, M>;
+    type.object.for_body = &object_type<T>;
   }
   return type;
 }

@@ -59,7 +59,7 @@ struct object_start : start_letter {
   static constexpr message_type type_of{.name = "start",
                                         .size = sizeof(start_letter) + sizeof(std::tuple<Args...>) + 16,
                                         .drop = &drop,
-                                        .deliver = &make};
+                                        .object = {.deliver = &make}};
 };
 
 // Captures and references of a coroutine would dangle when it first waits. Generic callables can't be checked.

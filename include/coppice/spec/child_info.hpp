@@ -38,7 +38,7 @@ struct child_info {
 /// Answered by everything that has children and shows them: supervisors and actors.
 namespace calls {
 struct which_children {
-  static constexpr bool passes_gates = true;
+  static constexpr bool bypasses_policy = true;
   using reply = std::vector<child_info>;
 };
 }  // namespace calls

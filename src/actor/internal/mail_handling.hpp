@@ -11,7 +11,7 @@ class mail_handling : public duty {
   /// Handles the mail that was put aside, in a turn of its own, before what is in the queue.
   void continue_with_mail();
   void replay();
-  /// The gate of a limited mailbox has mail.
+  /// A limited mailbox has mail.
   void receive_from_gate();
   void check_receive_timeout(receive_check check);
   /// The oldest of the stash are received next.

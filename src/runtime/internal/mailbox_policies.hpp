@@ -4,7 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include <coppice/runtime/detail/gate.hpp>
+#include <coppice/runtime/detail/mailbox_policy.hpp>
 
 namespace coppice::detail {
 
@@ -14,9 +14,9 @@ class mailbox_policies {
   explicit mailbox_policies(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
 
   /// Before the process is started, and so before anybody can know it.
-  void set(pid who, std::shared_ptr<gate> g);
+  void set(pid who, std::shared_ptr<mailbox_policy> g);
   /// Null: it has none.
-  [[nodiscard]] std::shared_ptr<gate> of(pid who);
+  [[nodiscard]] std::shared_ptr<mailbox_policy> of(pid who);
   /// The process ends: returns the mail left and releases the senders that wait for room.
   [[nodiscard]] std::vector<envelope*> close(pid who);
   /// Takes the envelope. False, and nothing was done: it does not go through a policy.
@@ -28,7 +28,7 @@ class mailbox_policies {
  private:
   struct shard {
     std::mutex mutex;
-    std::unordered_map<pid, std::shared_ptr<gate>> gates;
+    std::unordered_map<pid, std::shared_ptr<mailbox_policy>> policies;
   };
   [[nodiscard]] shard& near(pid who) noexcept { return shards_[who.index() % shards_.size()]; }
   [[nodiscard]] pid sender_that_can_wait(pid to) const noexcept;

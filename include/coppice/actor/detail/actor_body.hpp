@@ -221,10 +221,10 @@ template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&
 consteval message_type with_handler(message_type type, const message_type& untyped) {
   type.untyped = &untyped;
   if constexpr (handles_message<A, M>) {
-    type.deliver = &deliver_to_actor<A, M, Payload, open>;
-    type.for_body = &class_of<A>.plain;
+    type.object.deliver = &deliver_to_actor<A, M, Payload, open>;
+    type.object.for_body = &class_of<A>.plain;
   }
-  type.content = &plain<M>;
+  type.mail.content = &plain<M>;
   return type;
 }
 template <class A, class M>
@@ -244,7 +244,7 @@ struct actor_start : start_letter {
       : start_letter{&type_of, std::move(b)}, settings{std::move(s)}, how{h} {}
   static void make(body&, turn& t, envelope& e) {
     auto& mine = static_cast<actor_start&>(e);
-    t.p->set(slot::traps_exits | slot::takes_orders, true);
+    t.p->set(slot::traps_exits | slot::has_fast_lane, true);
     void* raw = allocate(sizeof(actor_body<A>));
     t.born = ::new (raw) actor_body<A>(std::move(mine.settings), mine.how);
     t.p->note_body_bytes(sizeof(actor_body<A>));
@@ -257,13 +257,13 @@ struct actor_start : start_letter {
   static constexpr message_type type_of{.name = "start",
                                         .size = sizeof(start_letter) + sizeof(settings) + sizeof(how) + 16,
                                         .drop = &drop,
-                                        .deliver = &make};
+                                        .object = {.deliver = &make}};
 };
 
 template <class A>
 [[nodiscard]] result<pid> spawn_actor(kernel& k, birth&& with, std::shared_ptr<const actor_settings> s,
                                       actor_birth how) {
-  with.gate = make_gate(*s);
+  with.policy = make_policy(*s);
   static_assert(alignof(A) <= alignof(std::max_align_t), "over-aligned actors are not supported");
   k.before_spawn();
   using letter_t = actor_start<A>;

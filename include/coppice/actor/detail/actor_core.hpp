@@ -24,7 +24,7 @@ struct poison_pill {
 };
 consteval message_type poison_type() {
   message_type type = plain_type<poison_pill>();
-  type.never_dropped = true;
+  type.mailbox.never_dropped = true;
   return type;
 }
 template <>
@@ -32,13 +32,13 @@ inline constexpr message_type plain<poison_pill> = poison_type();
 
 /// The lowest priority: in a mailbox with priorities it comes after all mail that the ended process had sent.
 template <>
-inline constexpr message_type plain<terminated>{.name = type_name<terminated>(),
-                                                .size = sizeof(letter<terminated>),
-                                                .drop = &drop_body<terminated>,
-                                                .relocate = &relocate_body<terminated>,
-                                                .open = &open_body<terminated>,
-                                                .priority = [](const envelope&) { return 0; },
-                                                .never_dropped = true};
+inline constexpr message_type plain<terminated>{
+    .name = type_name<terminated>(),
+    .size = sizeof(letter<terminated>),
+    .drop = &drop_body<terminated>,
+    .relocate = &relocate_body<terminated>,
+    .mail = {.open = &open_body<terminated>},
+    .mailbox = {.priority = [](const envelope&) { return 0; }, .never_dropped = true}};
 
 /// The handlers that have replaced those of the class. Changed by `actor_core::change_behaviours` only.
 struct behaviour_stack {
@@ -58,8 +58,8 @@ struct rare_parts {
   receive_timeout_check receive_timeout;
   pending_futures futures;
   room_waits room;
-  std::shared_ptr<coppice::detail::gate> gate;  // null: the mailbox has neither a limit nor priorities
-  bool gate_token_parked = false;               // the token of the gate arrived while the actor took no mail
+  std::shared_ptr<coppice::detail::mailbox_policy> policy;  // null: the mailbox has neither a limit nor priorities
+  bool mail_token_parked = false;  // the token of the policy arrived while the actor took no mail
 };
 
 /// Who decides when the actor fails.
@@ -127,7 +127,7 @@ struct actor_core : life_status {
 };
 
 /// Null: the mailbox has neither a limit nor priorities.
-[[nodiscard]] std::shared_ptr<gate> make_gate(const actor_settings& s);
+[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy(const actor_settings& s);
 
 /// Calls `run` as a handler of the actor: an exception is a failure of the actor, `exit_with` a stop, and a broken
 /// invariant of this library the end of its process.

@@ -51,8 +51,8 @@ template <class Payload, class M, void* (*open)(envelope&, mail_origin&), const 
 consteval message_type form_of() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<Payload>), .drop = &drop_body<Payload>};
   type.relocate = &relocate_body<Payload>;
-  type.open = open;
-  type.content = &plain<M>;
+  type.mail.open = open;
+  type.mail.content = &plain<M>;
   traits_of<M, Payload, in>::add_to(type);
   return type;
 }
@@ -62,8 +62,8 @@ inline constexpr message_type plain<sent<M>> = form_of<sent<M>, M, &open_sent<M>
 template <class M>
 consteval message_type timed_type() {
   message_type type = form_of<timed<M>, M, &open_timed<M>, &in_timed<M>>();
-  type.close = &close_timed<M>;
-  type.never_dropped = true;
+  type.mail.close = &close_timed<M>;
+  type.mailbox.never_dropped = true;
   return type;
 }
 template <class M>
@@ -71,7 +71,7 @@ inline constexpr message_type plain<timed<M>> = timed_type<M>();
 
 /// The type of the message itself, whatever its form.
 [[nodiscard]] inline const message_type& content_of(const message_type& type) noexcept {
-  return type.content != nullptr ? *type.content : type;
+  return type.mail.content != nullptr ? *type.mail.content : type;
 }
 
 /// Owns a call that is answered later. If it is destroyed without an answer, the caller gets an error.

@@ -31,96 +31,109 @@ struct body_type;
 struct envelope;
 
 enum class signal : std::uint16_t {
-  vacant,   // no envelope has it: what a slot without a process accepts
+  vacant,   // of no envelope: what a slot without a process accepts
   message,  // for the body, the hot one
-  order,    // for an actor, ahead of the mail that waits
+  fast,     // for a body with a fast lane: delivered before mail
   reply,    // the answer to a call
   notice,   // for the library's own code in that process: a child has started or ended, a job is done
   start,    // the first of every process
-  exit,     // somebody ended, or wants us to
+  exit,     // a process has ended, or wants this one to end
   link,
   unlink,
   unlink_ack,
-  link_lost,  // with the connection
+  link_lost,  // the connection that carried a link is lost
   monitor,
   demonitor,
-  down,       // somebody we monitor has ended
-  timeout,    // a timer of our own
-  wait_over,  // the time of a wait may be over
-  wake,       // a yield, or blocking work that is done
-  done,       // dealt with ahead of its turn
-  seen,       // a message, or done: up to here the queue was looked through for orders
+  down,       // a monitored process has ended
+  timeout,    // of a timer that the process started
+  wait_over,  // the time limit of a wait may be over
+  wake,       // ends a yield, or brings the result of blocking work
+  done,       // was handled before its turn: the envelope is empty
+  seen,       // a message or `done`: the fast lane has searched the queue up to here
 };
 
-/// How a message ends that is not received.
+/// Why a message is dropped instead of received.
 struct loss {
   enum class kind : std::uint8_t {
     dropped,      // its receiver, or the runtime, had no use for it
     ended,        // its receiver has ended
     unreachable,  // it had no receiver: noproc or noconnection
-    vanished,     // on the way to another node, and nobody knows: the caller hears when the connection is given up
+    vanished,     // on the way to another node: the caller is answered when the connection is given up
   };
   kind what = kind::dropped;
-  const exit_reason* why = nullptr;  // of the end, or what it can't be reached for
-  pid to{};                          // unreachable: who
+  const exit_reason* why = nullptr;  // of the end, or why the receiver can't be reached
+  pid to{};                          // the receiver that can't be reached
 };
 
 /// Where a message came from, apart from what it says.
 struct mail_origin {
-  pid sender{};                         // nobody: it does not say
+  pid sender{};                         // nobody: not known
   std::uint64_t call = 0;               // not 0: the sender waits for an answer under this number
-  bool called = false;                  // it did, at first
-  const message_type* reply = nullptr;  // what it waits for
+  bool called = false;                  // it was a call, even if the call was answered since
+  const message_type* reply = nullptr;  // the type of the answer
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
   std::uint64_t timer = 0;  // not 0: a timer of the receiver's own
+};
+
+/// How an object receives a message that carries its handler.
+struct object_delivery {
+  void (*deliver)(body&, turn&, envelope&) = nullptr;  ///< null: the message is received by type
+  const body_type* for_body = nullptr;                 ///< the only kind of body that `deliver` can be called with
+};
+/// How a server whose handlers wait receives it; see serving.hpp.
+struct server_delivery {
+  void (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
+  const char* for_server = nullptr;  ///< the mark of the only class that `run` can be called with; null: none
+};
+/// The message inside a payload, for those who receive any message: actors, and handlers for the rest.
+struct mail_content {
+  /// Finds the message, and what is known of its origin. Null: there is none to be found.
+  void* (*open)(envelope&, mail_origin&) = nullptr;
+  /// Ends what `open` began. If the origin still has a call, the request takes it back and answers it when it is
+  /// dropped; otherwise somebody else answers. The message of a timer is a plain message from then on.
+  void (*close)(envelope&, mail_origin&) = nullptr;
+  /// The type of the message as `plain`; null: the payload is the message.
+  const message_type* content = nullptr;
+};
+/// For mailbox policies.
+struct mailbox_traits {
+  int (*priority)(const envelope&) = nullptr;  ///< null: the usual one
+  bool never_dropped = false;                  ///< full mailboxes take it all the same
+  bool bypasses_policy = false;                ///< a question about the process, not for it: it does not wait with mail
+  bool unnoticed = false;                      ///< it does not interrupt a receive timeout
+};
+/// For routers.
+struct routing_traits {
+  std::uint64_t (*key)(const envelope&) = nullptr;  ///< null: it has none
+  envelope* (*copy)(const envelope&) = nullptr;     ///< null: it can't be copied
 };
 
 /// Everything about a kind of message, one object per type: its address is the type's identity.
 struct message_type {
   std::string_view name;
-  std::uint32_t size;  // of the whole envelope
+  std::uint32_t size;  ///< of the whole envelope
   /// Destroys the payload. A request answers its caller first.
   void (*drop)(kernel&, envelope&, loss how);
-  /// Hands the payload to the body of a process; null for messages that are received by type.
-  void (*deliver)(body&, turn&, envelope&) = nullptr;
-  /// The only kind of body that `deliver` can be called with; null: none.
-  const body_type* for_body = nullptr;
-  bool is_request = false;
-  /// Of requests: answers the caller and leaves the envelope as it is.
-  void (*fail)(kernel&, envelope&, error) = nullptr;
-  /// Moves the payload into an envelope of its own and leaves this one empty; null where nobody needs it.
+  /// Moves the payload into an envelope of its own and leaves this one empty; null: it can't be moved.
   envelope* (*relocate)(envelope&) = nullptr;
-  /// Starts the handler of an object whose handlers wait; see serving.hpp.
-  void (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
-  /// The only class of object that `run` can be called with, by its mark; null: none.
-  const char* for_server = nullptr;
+  /// Of requests: answers the caller and leaves the envelope as it is. Null: it is not a request.
+  void (*fail)(kernel&, envelope&, error) = nullptr;
   /// The type that the same message has when it does not carry its handler; null: this one.
   const message_type* untyped = nullptr;
-  /// Finds the message itself, and what is known of its origin. Null where nobody needs it.
-  void* (*open)(envelope&, mail_origin&) = nullptr;
-  /// When it was opened: with a call in the origin, that is given back to the request, which then answers for it;
-  /// without one, somebody else does. A timer's message is one like any other from then on.
-  void (*close)(envelope&, mail_origin&) = nullptr;
-  /// The type of what `open` finds, as `plain`; null: this one.
-  const message_type* content = nullptr;
-  /// For mailboxes that care; null: the usual one.
-  int (*priority)(const envelope&) = nullptr;
-  /// For routers; null: it has none.
-  std::uint64_t (*key)(const envelope&) = nullptr;
-  /// Null: it can't be copied.
-  envelope* (*copy)(const envelope&) = nullptr;
-  /// Full mailboxes take it all the same.
-  bool never_dropped = false;
-  /// A question about the process, not for it: it does not wait with the mail.
-  bool passes_gates = false;
-  /// It does not interrupt a receive timeout.
-  bool unnoticed = false;
+  object_delivery object{};
+  server_delivery server{};
+  mail_content mail{};
+  mailbox_traits mailbox{};
+  routing_traits routing{};
+
+  [[nodiscard]] bool is_request() const noexcept { return fail != nullptr; }
 };
 
 struct envelope {
   std::atomic<envelope*> next{nullptr};
   const message_type* type;
-  std::uint64_t tag = 0;  // serial of the receiver << 32 | signal: "a message for whom lives here now" is one compare
+  std::uint64_t tag = 0;  // serial of the receiver << 32 | signal: one compare tells whether it is a message for the
+                          // process in the slot
 
   explicit envelope(const message_type* t) noexcept : type{t} {}
   static constexpr std::uint64_t tag_of(std::uint32_t serial, signal s) noexcept {
@@ -131,7 +144,7 @@ struct envelope {
   void become(signal s) noexcept { tag = tag_of(serial(), s); }
 };
 
-/// Whether it is a message of that type, with its handler or without.
+/// Whether it is a message of that type, with or without its handler.
 [[nodiscard]] inline bool is_a(const envelope& e, const message_type& type) noexcept {
   return e.type == &type || e.type->untyped == &type;
 }
@@ -176,7 +189,7 @@ template <class M, class... Args>
   }
 }
 
-/// A message that a user sends. What only the runtime can know is taken out of it: see `exited`.
+/// A message that a user sends. Claims that only the runtime may make are removed from it: see `exited`.
 template <class M, class... Args>
 [[nodiscard]] letter<M>* make_mail(const message_type& type, Args&&... args) {
   letter<M>* e = make_letter<M>(type, std::forward<Args>(args)...);
@@ -221,9 +234,9 @@ concept can_be_broadcast = requires {
   requires M::can_be_broadcast;
 };
 template <class M>
-concept passes_gates = requires {
-  requires !std::is_member_pointer_v<decltype(&M::passes_gates)>;
-  requires M::passes_gates;
+concept bypasses_policy = requires {
+  requires !std::is_member_pointer_v<decltype(&M::bypasses_policy)>;
+  requires M::bypasses_policy;
 };
 template <class M>
 concept keeps_receive_timeout = requires {
@@ -249,12 +262,12 @@ struct traits_of {
     return make_letter<Payload>(*e.type, static_cast<const letter<Payload>&>(e).body);
   }
   static consteval void add_to(message_type& type) {
-    if constexpr (requires(const M& m) { m.priority(); } || has_constant_priority<M>) type.priority = &priority;
-    if constexpr (requires(const M& m) { m.routing_key(); }) type.key = &key;
-    // Not whatever says it can be copied: a vector of what can't be says so, too.
-    if constexpr (std::is_trivially_copyable_v<M> || can_be_broadcast<M>) type.copy = &copy;
-    type.passes_gates = passes_gates<M>;
-    type.unnoticed = keeps_receive_timeout<M>;
+    if constexpr (requires(const M& m) { m.priority(); } || has_constant_priority<M>) type.mailbox.priority = &priority;
+    if constexpr (requires(const M& m) { m.routing_key(); }) type.routing.key = &key;
+    // std::is_copy_constructible is not enough: it is also true for a vector of elements that can't be copied.
+    if constexpr (std::is_trivially_copyable_v<M> || can_be_broadcast<M>) type.routing.copy = &copy;
+    type.mailbox.bypasses_policy = bypasses_policy<M>;
+    type.mailbox.unnoticed = keeps_receive_timeout<M>;
   }
 };
 
@@ -262,7 +275,7 @@ template <class M>
 consteval message_type plain_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>};
   type.relocate = &relocate_body<M>;
-  type.open = &open_body<M>;
+  type.mail.open = &open_body<M>;
   traits_of<M, M, itself<M>>::add_to(type);
   return type;
 }

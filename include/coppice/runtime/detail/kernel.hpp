@@ -24,7 +24,7 @@ namespace coppice::detail {
 struct kernel_parts;
 class scheduler;
 class event_stream;
-class gate;
+class mailbox_policy;
 
 /// A reply that was not sent when the request was handled. Anybody may send it until the callee ends.
 struct pending_reply {
@@ -41,12 +41,12 @@ struct birth {
     std::string name{};
     std::string label{};
   };
-  pid parent{};                           // nobody: spawned from outside
-  bool linked = false;                    // to the parent
-  monitor_ref watched_as{};               // the monitor that the parent has on it
-  std::uint64_t ack = 0;                  // not 0: the parent waits under this number until it is initialised
-  std::unique_ptr<const texts> called{};  // null: it has neither a name nor a label
-  std::shared_ptr<class gate> gate{};     // its mailbox policy; null: it has none
+  pid parent{};                                    // nobody: spawned from outside
+  bool linked = false;                             // to the parent
+  monitor_ref watched_as{};                        // the monitor that the parent has on it
+  std::uint64_t ack = 0;                           // not 0: the parent waits under this number until it is initialised
+  std::unique_ptr<const texts> called{};           // null: it has neither a name nor a label
+  std::shared_ptr<class mailbox_policy> policy{};  // its mailbox policy; null: it has none
   /// Null when both are empty.
   [[nodiscard]] static std::unique_ptr<const texts> by(std::string name, std::string label) {
     if (name.empty() && label.empty()) return nullptr;
@@ -99,7 +99,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
     // A signal for a process that has ended is not left to the one that has its slot now, which may be stuck.
     if (p.is_special(to.serial())) [[unlikely]] {
       if (p.is_past(to.serial())) return send_elsewhere(to, e);
-      if (s == signal::message && put_into_gate(to, e)) return;
+      if (s == signal::message && put_under_policy(to, e)) return;
     }
     turn* t = current_turn;
     if (t != nullptr && t->out.target == &p) [[unlikely]]
@@ -110,7 +110,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
       note_busy(*t, p);
   }
   /// To a process with a fast lane: as `send`, and the receiver handles it before the mail in its queue.
-  void send_order(pid to, envelope* e);
+  void send_fast(pid to, envelope* e);
   /// An exit signal: as `send`, and the receiver looks at it before the mail in its queue.
   void send_exit(pid to, exited x);
   /// From a thread that may outlive the runtime: as `send`, or nothing when the runtime has ended.
@@ -129,15 +129,15 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void defer(slot& me, const std::shared_ptr<pending_reply>& reply);
 
   // -- mailbox policies
-  [[nodiscard]] std::shared_ptr<gate> gate_of(pid who);
+  [[nodiscard]] std::shared_ptr<mailbox_policy> policy_of(pid who);
   /// Called when the process ends: returns the mail left there and releases the senders that wait for room.
-  [[nodiscard]] std::vector<envelope*> close_gate(pid who);
+  [[nodiscard]] std::vector<envelope*> close_policy(pid who);
   /// Tells the process that mail waits under its policy.
   void push_token(pid who);
   /// There is no room for it: a dead letter, or an error for its caller.
   void turn_away(pid to, envelope* e);
-  [[nodiscard]] bool takes_orders(pid who) const noexcept {
-    return alive(who) && table_[who.index()].is(slot::takes_orders);
+  [[nodiscard]] bool has_fast_lane(pid who) const noexcept {
+    return alive(who) && table_[who.index()].is(slot::has_fast_lane);
   }
 
   // -- starting and ending processes
@@ -161,7 +161,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] monitor_ref monitor_unborn(slot& me);
   bool demonitor(slot& me, monitor_ref ref);
   /// Whether the exit comes from the parent, whom a server obeys.
-  [[nodiscard]] bool is_order(const slot& p, const exited& x) const noexcept {
+  [[nodiscard]] bool is_stop_from_parent(const slot& p, const exited& x) const noexcept {
     return x.signalled && table_.is_parent(p, x.from);
   }
   /// Whether `me` is certain to be notified of the end of `child`: by its exit, or by `child_ended`.
@@ -262,7 +262,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
  private:
   void send_elsewhere(pid to, envelope* e);
-  [[nodiscard]] bool put_into_gate(pid to, envelope* e);
+  [[nodiscard]] bool put_under_policy(pid to, envelope* e);
   void note_busy(turn& t, slot& p) noexcept {
     burst& b = t.out;
     ++b.met_busy;

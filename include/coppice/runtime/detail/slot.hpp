@@ -41,10 +41,11 @@ struct alignas(64) slot {
   static constexpr std::uint64_t traps_exits = 1U << 16U;
   static constexpr std::uint64_t parent_linked = 1U << 17U;
   static constexpr std::uint64_t has_process = 1U << 18U;
-  static constexpr std::uint64_t born_linked = 1U << 19U;   // spawned linked: the spawner stays its parent for life
-  static constexpr std::uint64_t takes_orders = 1U << 20U;  // has a fast lane: some signals are delivered before mail
-  static constexpr std::uint64_t gated = 1U << 21U;         // has a mailbox policy: its mail does not go straight in
-  static constexpr std::uint64_t drains = 1U << 22U;  // only puts its mail aside, so the fast lane need not be used
+  static constexpr std::uint64_t born_linked = 1U << 19U;    // spawned linked: the spawner stays its parent for life
+  static constexpr std::uint64_t has_fast_lane = 1U << 20U;  // has a fast lane: some signals are delivered before mail
+  static constexpr std::uint64_t has_policy = 1U << 21U;     // has a mailbox policy: its mail does not go straight in
+  static constexpr std::uint64_t puts_mail_aside =
+      1U << 22U;  // only puts its mail aside, so the fast lane need not be used
   static constexpr std::uint64_t flags = 0xffff0000U;
 
   mailbox mail;
@@ -72,7 +73,7 @@ struct alignas(64) slot {
   /// As `is_past`, or its mail is not simply pushed.
   [[nodiscard]] bool is_special(std::uint32_t serial_of_it) const noexcept {
     const std::uint64_t now = tag.load(std::memory_order_acquire);
-    return (now & gated) != 0 || ((now & has_process) != 0 && now >> 32U != serial_of_it);
+    return (now & has_policy) != 0 || ((now & has_process) != 0 && now >> 32U != serial_of_it);
   }
   [[nodiscard]] bool accepts(const envelope& e) const noexcept { return ((e.tag ^ tag_now()) & ~flags) == 0; }
   [[nodiscard]] bool is(std::uint64_t flag) const noexcept { return (tag_now() & flag) != 0; }
@@ -88,7 +89,7 @@ static_assert(sizeof(slot) == 64);
 // Bits of `slot::urgent`, set by others and looked at by the owner before each signal.
 inline constexpr std::uint8_t look_for_exit = 1;
 inline constexpr std::uint8_t look_at_yourself = 2;
-inline constexpr std::uint8_t look_for_orders = 4;
+inline constexpr std::uint8_t look_for_fast = 4;
 inline constexpr std::uint8_t is_frozen = 8;  // stays set until the process is thawed or ends
 
 }  // namespace coppice::detail

@@ -2,31 +2,31 @@
 #include <algorithm>
 
 #include <coppice/base/ensure.hpp>
-#include <coppice/runtime/detail/gate.hpp>
+#include <coppice/runtime/detail/mailbox_policy.hpp>
 
 namespace coppice::detail {
 
-std::size_t gate::level_of(const envelope& e) const noexcept {
+std::size_t mailbox_policy::level_of(const envelope& e) const noexcept {
   int level = usual_level;
-  if (by_priority_ && e.type->priority != nullptr) {
+  if (by_priority_ && e.type->mailbox.priority != nullptr) {
     try {
-      level = e.type->priority(e);
+      level = e.type->mailbox.priority(e);
     } catch (...) {  // NOLINT(bugprone-empty-catch): it is the message's own fault, and no reason to fail its sender
     }
   }
   return static_cast<std::size_t>(std::clamp(level, 0, levels - 1));
 }
 
-void gate::add(envelope* e) {
+void mailbox_policy::add(envelope* e) {
   mail_.at(level_of(*e)).push_back(e);
   ++size_;
 }
 
 /// Of the lowest level, up to `highest`: what would wait longest goes first. Null: nothing may go.
-envelope* gate::remove_oldest(std::size_t highest) {
+envelope* mailbox_policy::remove_oldest(std::size_t highest) {
   for (std::size_t level = 0; level <= highest; ++level) {
     auto& mail = mail_.at(level);
-    const auto oldest = std::ranges::find_if(mail, [](const envelope* e) { return !e->type->never_dropped; });
+    const auto oldest = std::ranges::find_if(mail, [](const envelope* e) { return !e->type->mailbox.never_dropped; });
     if (oldest == mail.end()) continue;
     envelope* e = *oldest;
     mail.erase(oldest);
@@ -36,15 +36,15 @@ envelope* gate::remove_oldest(std::size_t highest) {
   return nullptr;
 }
 
-gate::outcome gate::put(kernel& k, pid to, envelope* e, pid sender) {
+mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, pid sender) {
   const std::scoped_lock lock{mutex_};
   if (closed_) return {.closed = true};
-  if (e->type->never_dropped && !waiting_.empty()) {  // behind those that wait for room
+  if (e->type->mailbox.never_dropped && !waiting_.empty()) {  // behind those that wait for room
     waiting_.push_back({{}, e});
     return {};
   }
   envelope* dropped = nullptr;
-  if (capacity_ != no_limit && size_ >= capacity_ && !e->type->never_dropped) {
+  if (capacity_ != no_limit && size_ >= capacity_ && !e->type->mailbox.never_dropped) {
     if (when_full_ == when_full::sender_waits && sender) {
       waiting_.push_back({sender, e});
       tell_(k, sender, to, true);
@@ -59,7 +59,7 @@ gate::outcome gate::put(kernel& k, pid to, envelope* e, pid sender) {
   return {.dropped = dropped, .wake = !std::exchange(told_, true)};
 }
 
-envelope* gate::take(kernel& k, pid owner) {
+envelope* mailbox_policy::take(kernel& k, pid owner) {
   const std::scoped_lock lock{mutex_};
   const auto highest = std::find_if(mail_.rbegin(), mail_.rend(), [](const auto& level) { return !level.empty(); });
   if (highest == mail_.rend()) {
@@ -79,7 +79,7 @@ envelope* gate::take(kernel& k, pid owner) {
   return e;
 }
 
-std::vector<envelope*> gate::close(kernel& k, pid owner) {
+std::vector<envelope*> mailbox_policy::close(kernel& k, pid owner) {
   const std::scoped_lock lock{mutex_};
   closed_ = true;
   std::vector<envelope*> left;
@@ -96,7 +96,7 @@ std::vector<envelope*> gate::close(kernel& k, pid owner) {
   return left;
 }
 
-std::vector<envelope*> gate::withdraw(pid sender) {
+std::vector<envelope*> mailbox_policy::withdraw(pid sender) {
   const std::scoped_lock lock{mutex_};
   std::vector<envelope*> back;
   std::erase_if(waiting_, [&](const waiting& w) {
@@ -108,12 +108,12 @@ std::vector<envelope*> gate::withdraw(pid sender) {
   return back;
 }
 
-std::size_t gate::size() {
+std::size_t mailbox_policy::size() {
   const std::scoped_lock lock{mutex_};
   return size_ + waiting_.size();
 }
 
-std::uint64_t gate::dropped() {
+std::uint64_t mailbox_policy::dropped() {
   const std::scoped_lock lock{mutex_};
   return dropped_;
 }

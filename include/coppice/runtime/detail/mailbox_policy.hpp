@@ -9,24 +9,25 @@
 
 namespace coppice::detail {
 
-/// In the queue of a process with a gate: there is mail.
-struct gate_token {};
+/// In the queue of a process with a mailbox policy: there is mail.
+struct mail_token {};
 
 /// Thread safety: any thread, but for `take` and `close`, which are its owner's.
-class gate {
+class mailbox_policy {
  public:
   enum class when_full : std::uint8_t { drop_newest, drop_oldest, sender_waits };
   static constexpr int levels = 8;
   static constexpr int usual_level = 4;
   static constexpr std::size_t no_limit = 0;
-  /// Tells an actor that it waits for room, or does no longer. Called with the gate locked, so that the one comes
-  /// before the other.
+  /// Tells a sender that it has to wait for room, or that it no longer has to. Called with the policy locked, so that
+  /// the first comes before the second.
   using tell = void (*)(kernel&, pid sender, pid receiver, bool waits);
 
-  gate(std::size_t capacity, when_full what, bool by_priority, std::chrono::nanoseconds most, tell sender) noexcept
+  mailbox_policy(std::size_t capacity, when_full what, bool by_priority, std::chrono::nanoseconds most,
+                 tell sender) noexcept
       : waits_at_most{most}, capacity_{capacity}, when_full_{what}, by_priority_{by_priority}, tell_{sender} {}
-  gate(const gate&) = delete;
-  gate& operator=(const gate&) = delete;
+  mailbox_policy(const mailbox_policy&) = delete;
+  mailbox_policy& operator=(const mailbox_policy&) = delete;
 
   /// Takes the envelope, or gives the one back that has to go. `sender`: an actor, who can wait; nobody: it can't.
   struct outcome {
