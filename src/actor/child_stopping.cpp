@@ -26,7 +26,7 @@ void child_stopping::stop(child_record& c, const exit_reason& reason) {
     return begin(c, reason);
   }
   if (c.stop_steps.taken())  // it was asked before: only a child that still drains its mail needs another word
-    return signal_to(c.who, {signals::stop{reason}});
+    return signal_to(c.who, signals::stop{reason});
   begin(c, reason);
 }
 
@@ -40,7 +40,7 @@ void child_stopping::begin(child_record& c, const exit_reason& reason) {
   const stop_rung step = c.stop_steps.next(limits_of(c));
   if (step.what == stop_step::ask && !c.spec) {
     log_step(host(), step.what, target(c), std::nullopt);
-    signal_to(c.who, {signals::stop{reason}});
+    signal_to(c.who, signals::stop{reason});
   } else {
     carry_out(host(), step.what, target(c), std::nullopt);
   }
@@ -78,7 +78,7 @@ void child_stopping::tell_parent() {
   for (const auto& [who, c] : me_.parts().children)
     longest = std::max(longest, sum_of(c.stop_limit, me_.settings->abandon_after));
   me_.said_children_are_stopping = true;
-  signal_to(me_.parent, {signals::child_waits_for_children{.child = me_.id(), .at_most = longest}});
+  signal_to(me_.parent, signals::child_waits_for_children{.child = me_.id(), .at_most = longest});
 }
 
 void child_stopping::on(const signals::child_is_ending& s) {

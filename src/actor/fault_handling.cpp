@@ -15,11 +15,11 @@ void fault_handling::fail(exit_reason why, std::exception_ptr thrown, pid escala
   me_.escalated_child = escalated;
   tell_children(signals::suspend{}, escalated);  // that child is suspended by its own failure
   if (me_.failures != decided_by::parent) return let_guardian_decide(why, thrown);
-  signal_to(me_.parent, {signals::child_failed{.child = me_.id(),
-                                               .instance = me_.instance_number,
-                                               .has_instance = me_.instance.exists(),
-                                               .reason = std::move(why),
-                                               .thrown = std::move(thrown)}});
+  signal_to(me_.parent, signals::child_failed{.child = me_.id(),
+                                              .instance = me_.instance_number,
+                                              .has_instance = me_.instance.exists(),
+                                              .reason = std::move(why),
+                                              .thrown = std::move(thrown)});
 }
 
 // ---- 2. the parent decides
@@ -48,7 +48,7 @@ void fault_handling::decide_about(child_record& c, const signals::child_failed& 
   }
   if (me_.failure_is_open()) {  // the decider has called `context::fail`
     me_.escalated_child = c.who;
-    if (!c.spec) signal_to(c.who, {signals::resume{}});  // it was suspended together with its siblings
+    if (!c.spec) signal_to(c.who, signals::resume{});  // it was suspended together with its siblings
     return;
   }
   announce(c, f.reason, j);
@@ -128,7 +128,7 @@ void fault_handling::carry_out(child_record& c, const judgement& j, const signal
 void fault_handling::resume_child(child_record& c) {
   if (c.spec) return child_processes{me_, t_}.start_again(c);
   c.failure_is_open = false;
-  signal_to(c.who, {signals::resume_own_failure{c.instance}});
+  signal_to(c.who, signals::resume_own_failure{c.instance});
 }
 
 /// A child without an instance cannot be resumed. The restart counts, because otherwise a constructor that always fails
@@ -147,7 +147,7 @@ void fault_handling::schedule_restart(child_record& c, const judgement& j, const
     for (child_record* each : me_.parts().children.in_order())
       if (each != &c && !each->spec && !each->stopping && !each->suspended_for) {
         each->suspended_for = c.who;
-        signal_to(each->who, {signals::suspend{}});
+        signal_to(each->who, signals::suspend{});
       }
   if (j.after.count() <= 0) return restart_children(c, j.all, cause);
   c.restart_timer =
@@ -199,9 +199,9 @@ void fault_handling::restart_child(child_record& c, const exit_reason& cause) {
     c.start_again = true;
     return;
   }
-  signal_to(c.who, {signals::restart{.instance = ++c.instance,
-                                     .was_suspended = static_cast<bool>(std::exchange(c.suspended_for, {})),
-                                     .cause = cause}});
+  signal_to(c.who, signals::restart{.instance = ++c.instance,
+                                    .was_suspended = static_cast<bool>(std::exchange(c.suspended_for, {})),
+                                    .cause = cause});
 }
 
 // ---- 4. the child follows
@@ -266,7 +266,7 @@ void fault_handling::let_guardian_decide(const exit_reason& why, const std::exce
   announce(own, why, j);
   // As signals, because this may run inside of a handler.
   switch (j.what) {
-    case directive::resume: return signal_to(me_.id(), {signals::resume_own_failure{me_.instance_number}});
+    case directive::resume: return signal_to(me_.id(), signals::resume_own_failure{me_.instance_number});
     case directive::restart: {
       ++own.restarts;
       actor_signal due{signals::own_restart_due{.instance = me_.instance_number, .cause = why}};
@@ -275,7 +275,7 @@ void fault_handling::let_guardian_decide(const exit_reason& why, const std::exce
       return;
     }
     case directive::stop:
-    case directive::escalate: return signal_to(me_.id(), {signals::stop{stop_with}});
+    case directive::escalate: return signal_to(me_.id(), signals::stop{stop_with});
   }
 }
 

@@ -28,7 +28,7 @@ void room_waiting::on(const signals::wait_for_room_timed_out& s) {
   if (waiting == 0) return;
   if (const auto policy = host().policy_of(s.receiver))
     for (envelope* e : policy->withdraw(me_.id())) host().turn_away(s.receiver, e);
-  signal_to(me_.id(), {signals::room_signals_caught_up{s.receiver}});
+  signal_to(me_.id(), signals::room_signals_caught_up{s.receiver});
   remove_messages(waiting);
 }
 

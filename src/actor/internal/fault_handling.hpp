@@ -34,7 +34,7 @@ class fault_handling : public duty {
   void tell_children(Signal s, pid except = {}) {
     if (!me_.rare) return;
     for (const auto& [who, c] : me_.rare->children)
-      if (who != except && !c.spec) signal_to(who, {s});
+      if (who != except && !c.spec) signal_to(who, s);
   }
 
  private:
