@@ -100,7 +100,7 @@ struct sends_late {
     m.begun->count_down();
     while (!*m.go_on) std::this_thread::yield();
     for (int i = 0; i < 100; ++i) m.to.cast<hub::message>();
-    *m.policy = true;
+    *m.gate = true;
     while (*m.arrived < 100) std::this_thread::yield();  // and only then it returns
   }
 };

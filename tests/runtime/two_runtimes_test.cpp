@@ -202,7 +202,7 @@ struct floods {
   };
   static void handle(job m) {
     for (int i = 0; i < 100; ++i) m.to.cast<hub::message>();  // the last of them are held back
-    *m.policy = true;
+    *m.gate = true;
     while (m.mine->info(m.to.id())->state != process_state::waiting) std::this_thread::yield();
     if (m.kills)
       m.other->kill(m.there);
