@@ -74,8 +74,7 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   }
   clear(successor);
   // Should it have come back in this very moment and gone to sleep, then nobody else would wake it to leave.
-  searching_.fetch_add(1);
-  if (!unpark(stuck)) searching_.fetch_sub(1);
+  wake_to_leave(stuck);
   if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
 }
 

@@ -78,7 +78,7 @@ void worker_scheduler::launch(worker& w) {
 
 bool worker_scheduler::stop(time_point deadline) {
   stopping_ = true;
-  for (auto& w : workers_) unpark(*w.load());
+  for (auto& w : workers_) wake_to_leave(*w.load());
   kick_timekeeper();
   deadline = std::max(deadline, clock_.now() + std::chrono::milliseconds{200});
   bool clean = true;
@@ -178,6 +178,12 @@ void worker_scheduler::wake_one() {
   for (auto& w : workers_)
     if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
   searching_.fetch_sub(1);
+}
+
+/// A woken worker counts itself among the searchers until it has found something, so it is counted before.
+void worker_scheduler::wake_to_leave(worker& w) {
+  searching_.fetch_add(1);
+  if (!unpark(w)) searching_.fetch_sub(1);
 }
 
 bool worker_scheduler::unpark(worker& w) {

@@ -178,6 +178,7 @@ class worker_scheduler final : public scheduler {
   void wake_if_worth(const worker& w);
   void wake_one();
   bool unpark(worker& w);
+  void wake_to_leave(worker& w);
   worker& fresh_worker(std::uint32_t number);
   void launch(worker& w);
 
