@@ -32,10 +32,10 @@ void expect_found(const std::string& text, const std::string& found) {
 /// The reason that a process ends with when `body` corrupts its own state.
 std::string ends_with(task<> (*body)(self&)) { return run(body).to_string(); }
 
-/// The reason of the first process that ends from here on.
-class first_end {
+/// The reason of the first process that fails from here on.
+class first_failure {
  public:
-  explicit first_end(runtime& rt) {
+  explicit first_failure(runtime& rt) {
     const ref<collector> who = rt.spawn<collector>(seen_);
     rt.subscribe<process_ended>(who.id());
   }
@@ -53,7 +53,7 @@ class first_end {
     using protocol = coppice::protocol<process_ended>;
     explicit collector(std::shared_ptr<seen> s) : into{std::move(s)} {}
     void handle(const process_ended& e) const {
-      if (into->there) return;
+      if (into->there || !e.reason.abnormal()) return;
       into->reason = e.reason.to_string();
       into->there = true;
     }
@@ -131,7 +131,7 @@ TEST(kernel_invariant, a_signal_of_the_fast_lane_can_be_moved_in_its_queue) {
 
 TEST(kernel_invariant, a_start_letter_makes_a_body) {
   runtime rt{quiet()};
-  first_end end{rt};
+  first_failure end{rt};
   static constexpr message_type type{
       .name = "empty start",
       .size = sizeof(start_letter),
@@ -147,7 +147,7 @@ TEST(kernel_invariant, a_frozen_process_is_run_by_nobody) {
   runtime rt{quiet()};
   const pid who = rt.spawn(sleeper);
   ASSERT_TRUE(rt.freeze(who).has_value());
-  first_end end{rt};
+  first_failure end{rt};
   rt.host().schedule(rt.host().table()[who.index()]);
   expect_found(end.reason(), "a frozen process is run although the freezer owns it");
 }

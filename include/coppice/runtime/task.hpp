@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include <coppice/runtime/detail/slot.hpp>
+#include <coppice/runtime/detail/turn.hpp>
 #include <coppice/runtime/fwd.hpp>
 
 namespace coppice {
