@@ -160,7 +160,7 @@ TEST(kernel_invariant, blocking_work_ends_as_often_as_it_begins) {
 }
 
 task<> links_over_a_connection_that_is_not_there(self& me) {
-  const pid far = pid::from_parts(node_id{77}, 1, 0);
+  const pid far = pid::from_parts(node_id{1'000'000}, 1, 0);
   me.host().send(far, signal::link, make_letter<link_signal>(plain<link_signal>, me.id(), connection_number{5}));
   co_return;
 }
