@@ -166,7 +166,7 @@ class master {
       const stop_target target{.by = me_.id(), .who = who, .what = "process of application", .name = app_.name};
       open.push_back({me_.monitor(who), process_stop{target, shutdown::brutal_kill(), abandon_after}});
     }
-    // The kill, and one attempt to abandon. A process that withstands both is left alone: the stop must come to an end.
+    // The kill, and one attempt to abandon. A process that withstands both is left alone: the stop must end.
     for (int steps = 0; steps < 2 && !open.empty(); ++steps) {
       for (leftover& each : open) each.stop.advance(me_.host());  // parents before their children
       co_await collect_ends(open, me_.now() + abandon_after);

@@ -1,4 +1,4 @@
-// Workers whose process does not let go: noticing them, putting others in their place, taking the process away.
+// Workers whose process does not return: detecting them, replacing them, taking the process away.
 #include "internal/workers.hpp"
 
 namespace coppice::detail {

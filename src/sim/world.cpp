@@ -9,7 +9,7 @@ namespace coppice::sim {
 
 namespace {
 
-/// Who hears of signals on a node, in the order they asked.
+/// The subscribers of OS signals on a node, in the order of their subscriptions.
 class subscribers {
  public:
   [[nodiscard]] std::uint64_t add(std::vector<os_signal> which, std::move_only_function<void(os_signal)> heard) {
@@ -17,7 +17,7 @@ class subscribers {
     return last_;
   }
   void remove(std::uint64_t number) { all_.erase(number); }
-  /// False: nobody wants to hear of it.
+  /// False: nobody has subscribed to it.
   bool tell(os_signal s) {
     bool heard = false;
     for (auto& [number, each] : all_) {

@@ -110,7 +110,7 @@ TEST(registry, who_is_refused_is_not_linked) {
   EXPECT_TRUE(all.keys_of(refused).empty());
 }
 
-/// It has ended, but the keeper, which is stuck, has not heard of it.
+/// It has ended, but the keeper is stuck and was not notified.
 task<> takes_over(self& me, names all, pid dead, pid* keeper) {
   *keeper = all.kept_by();
   co_await me.sleep(1s);
@@ -123,7 +123,7 @@ task<> takes_over(self& me, names all, pid dead, pid* keeper) {
   const result<void> mine = all.register_as(me, "a", 2);
   EXPECT_TRUE(mine.has_value());
   EXPECT_EQ(all.where("a"), me.id());
-  co_await me.sleep(1h);  // the keeper comes back, and hears of the dead
+  co_await me.sleep(1h);  // the keeper comes back, and is notified
   EXPECT_EQ(all.where("a"), me.id());
   EXPECT_EQ(all.keys_of(me.id()), std::vector<std::string>{"a"});
 }

@@ -51,7 +51,7 @@ task<> holds_an_answer(self& me, std::latch* taken, trap_door* door, afterwards 
   door->fall_in();
   if (then == afterwards::waits) co_await me.receive<go>();
 }
-/// What a caller hears whose request a frame of the abandoned process holds.
+/// The answer to a caller whose request is in a frame of the abandoned process.
 template <class F>
 error heard_from(F body, afterwards then) {
   trap_door door;

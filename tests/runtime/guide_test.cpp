@@ -37,18 +37,18 @@ struct hello {
 };
 struct goodbye {};
 
-task<> has_fast_lane(self& me) {
+task<> takes_orders(self& me) {
   const hello first = co_await me.receive<hello>();               // one type: the message itself
   const auto either = co_await me.receive<hello, goodbye>();      // several: a std::variant
   const auto in_time = co_await me.receive<hello>(5s);            // with a limit: a variant that ends in timed_out
   const auto at_once = co_await me.receive<hello>(0s);            // what is there already
-  const auto rest = co_await me.receive<goodbye, any_message>();  // what is no goodbye comes as any_message
+  const auto rest = co_await me.receive<goodbye, any_message>();  // all other messages come as any_message
 }
 
 TEST(guide_receive, takes_what_is_wanted_and_leaves_the_rest) {
   sim::world w{1};
   runtime& rt = w.add_node().rt();
-  const pid p = rt.spawn(has_fast_lane);
+  const pid p = rt.spawn(takes_orders);
   for (int i = 0; i < 4; ++i) rt.send(p, hello{"world"});
   rt.send(p, 42);
   w.run();

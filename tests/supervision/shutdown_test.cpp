@@ -140,7 +140,7 @@ TEST(shutdown_of_children, waits_for_a_busy_one_among_idle_ones) {
   EXPECT_EQ(f.ended(), exit_reason::shutdown());
 }
 
-// ---- children that are no good
+// ---- children that do not stop as asked
 
 struct leave {};
 /// Unlinks itself from its supervisor; ends when it is told to, or to exit.

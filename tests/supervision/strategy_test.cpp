@@ -186,7 +186,7 @@ TEST(strategy, waits_for_the_shutdown_of_each_sibling) {
 
 // ---- several deaths at once
 
-/// All of them end before the supervisor hears of the first.
+/// All of them end before the supervisor is notified of the first.
 void kill_together(family& f, const std::vector<std::string>& ids) {
   f.stick(f.tree.id(), 1s);
   for (const std::string& id : ids) f.kill(id);

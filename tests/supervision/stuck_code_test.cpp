@@ -1,5 +1,4 @@
-// Code of users that blocks where supervisors run it: destructors, copies of arguments; and children that they let go
-// of.
+// User code that blocks inside a supervisor: destructors, copies of arguments; and children that it has abandoned.
 #include <gtest/gtest.h>
 #include <runtime/support.hpp>
 
@@ -97,7 +96,7 @@ TEST(unlinked_child, that_its_supervisor_has_unlinked_is_stopped_all_the_same) {
   const auto started = f.begin(start_child(f.tree, child(starts_and_unlinks, &made).with({.id = "x"})));
   f.settle();
   f.node().stick(made, 1s);
-  f.rt().send(made, go{});  // it will end as soon as it comes back, before it hears that it is not linked any more
+  f.rt().send(made, go{});  // it will end as soon as it comes back, before it learns that it is no longer linked
   f.settle();
   f.rt().send(f.tree.id(), go{});
   f.settle();

@@ -169,7 +169,7 @@ class [[nodiscard]] job_stream {
         if (const auto one = (at++)->second.state; one->is_done()) settle(*one);
   }
   void settle(detail::job_base& one) {
-    one.awaited_by = nullptr;  // its signal, should it be on the way, is no news
+    one.awaited_by = nullptr;  // its signal may still arrive and is dropped
     if constexpr (Starter::waits) {
       if (leaving_.size() >= options_.max_concurrency) forget_gone();
       leaving_.push_back(one.who);

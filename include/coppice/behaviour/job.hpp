@@ -11,8 +11,8 @@
 /// owner fails, so does the job. An owner that ends normally leaves its jobs alone. With `async_nolink` a failure is
 /// just the result.
 ///
-/// Nothing of a job ever comes as a message, whether it is early, late or fails; what a trapping owner hears of a job
-/// from `await` and its like, it does not get as `exited` once more.
+/// A job never sends messages to its owner. If the owner traps exits and has learned of the end of a job by `await` or
+/// a similar function, it does not receive `exited` for that job as well.
 ///
 /// Under a `job_supervisor` a job is not restarted unless you say so. A child of another supervisor is, as any other:
 /// `child(body).with({.id = "job", .restart = restart::temporary})`.

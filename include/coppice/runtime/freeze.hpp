@@ -27,7 +27,7 @@ struct frozen {
 };
 
 /// A freeze to be awaited.
-class [[nodiscard]] pending_freeze : public detail::waiter {
+class [[nodiscard]] pending_freeze : detail::waiter {
  public:
   pending_freeze(detail::kernel::freeze_target who, std::chrono::nanoseconds within) noexcept
       : detail::waiter{&how}, who_{who}, within_{within} {}

@@ -48,7 +48,7 @@ struct runtime_counters {
   std::uint64_t stolen = 0;        ///< processes taken from another worker's queue
   std::uint64_t parked = 0;        ///< times a worker went to sleep
   std::uint64_t injected = 0;      ///< processes made runnable from outside the workers
-  std::uint64_t stalls = 0;        ///< workers replaced because a process did not let go
+  std::uint64_t stalls = 0;        ///< workers replaced because a process did not return
   std::uint64_t dead_letters = 0;  ///< messages nobody received
   std::uint64_t timers = 0;        ///< pending now
 };

@@ -38,7 +38,7 @@ struct exploration {
 /// Runs `property` in a world of each seed, or, when the environment variable `COPPICE_SEED` is set, in that one only,
 /// with its trace on standard error. The answer is empty when it held for all; otherwise it tells the first seed that
 /// failed, what failed, and the command to replay it. A crash says the same on standard error, as the last words of the
-/// program. Throws `std::invalid_argument` for a seed that is no number, or no seeds at all.
+/// program. Throws `std::invalid_argument` for a seed that is not a number, and for zero seeds.
 [[nodiscard]] std::string explore(const exploration& how, const std::function<void(world&)>& property);
 
 }  // namespace coppice::sim

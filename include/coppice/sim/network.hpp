@@ -21,7 +21,7 @@ struct network_quality {
   double duplication = 0;  ///< share of packets that come twice
   double reordering = 0;   ///< share of packets held back by up to ten times `delay_max`
   std::chrono::nanoseconds retry_after = std::chrono::milliseconds{200};
-  /// A peer that is not heard of for so long (up to half as long again) is taken for lost.
+  /// A peer from which nothing has arrived for this time (up to half as long again) counts as lost.
   std::chrono::nanoseconds lost_after = std::chrono::seconds{5};
 };
 

@@ -126,7 +126,7 @@ struct alignas(128) worker {
   std::uint32_t seen_phase = 0;
   time_point seen_at{};
 };
-extern constinit thread_local worker* here [[gnu::tls_model("initial-exec")]];  // null on threads that are no workers
+extern constinit thread_local worker* here [[gnu::tls_model("initial-exec")]];  // null on other threads
 
 /// Work stealing over threads of the environment.
 [[nodiscard]] std::unique_ptr<scheduler> make_worker_scheduler(kernel& k, const runtime_options& options);
@@ -250,7 +250,7 @@ inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
   return w != nullptr ? w->number + 1 : 0;
 }
 
-/// Puts a process into the places of the current worker; false when the thread is no worker of `k`.
+/// Puts a process into the places of the current worker; false when the thread is not a worker of `k`.
 [[nodiscard]] inline bool push_here(kernel& k, slot& p, bool spawned) {
   worker* w = worker_of(k);
   return w != nullptr && w->owner->push(*w, p, spawned);

@@ -116,7 +116,7 @@ class churn {
       world_.run_for(1min);
       world_.heal();
       world_.run_for(9min);
-      b_.restart();  // as a new node; a hears of it in time
+      b_.restart();  // as a new node; the other one is notified in time
       world_.run_for(1min);
       open();
       world_.run_for(10min);

@@ -301,7 +301,7 @@ inline bool history::possibly_linked(pid p, pid q, place at) const {
   for (const link_step& s : steps_of(p, q)) {
     if (s.at >= at || s.what == link_step::kind::unlink) continue;
     if (!ever_unlinked || s.at > unlinked) return true;
-    // Made by the other side before our unlink: perhaps we heard of it only afterwards.
+    // Made by the other side before our unlink: its signal may have arrived only afterwards.
     if (s.by == q && s.what == link_step::kind::link && arrived(q, p, s.at) > unlinked) return true;
   }
   return false;

@@ -81,7 +81,7 @@ inline bool link_finds_no_connection(const history& h, pid p, pid q, place at) {
            return s.at < at && s.what != link_step::kind::unlink && h.may_lose(p.node(), q.node(), s.at);
          });
 }
-/// Whether the link from `q` may have said `why` to `p` before `at`.
+/// Whether the link from `q` can have sent `why` to `p` before `at`.
 inline bool link_may_say(const history& h, pid p, pid q, const exit_reason& why, place at) {
   if (h.ended_with(q, why, at)) return true;
   if (why == exit_reason::noproc() && link_finds_nobody(h, p, q, at)) return true;
@@ -175,7 +175,7 @@ inline void check_notes_of(const history& h, pid from, pid to, const std::vector
   place missing = never;  // the first that was sent and not received
   for (const note_way& n : all) {
     if (n.got == never) {
-      // What nobody had the time to receive is no loss.
+      // A note that nobody had the time to receive does not count as lost.
       if (n.sent < h.quiet && stays)
         h.expect(!here && h.may_lose(from.node(), to.node(), n.sent), "a note was lost", n.sent, to, from);
       missing = std::min(missing, n.sent);

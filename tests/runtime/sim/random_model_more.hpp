@@ -138,7 +138,7 @@ inline void check_unanswered_call(const history& h, const call_story& c, errc co
       mark("call: noproc");
       h.expect(l.end < c.over, "noproc from a process that lives", c.over, caller, callee);
       h.expect(c.taken == never, "noproc from a process that took the request", c.over, caller, callee);
-      // What waited in its queue when it ended goes down with it, and hears why.
+      // Requests in its queue when it ended are answered with its reason.
       h.expect(l.end < c.asked || caller.node() != callee.node(), "noproc from a process that had the request", c.over,
                caller, callee);
       return;

@@ -408,8 +408,8 @@ inline void life::use_held(self& me) {
   }
 }
 
-/// To an object, since a coroutine may be the one that waits for the answer; of this node, since a handle is no message
-/// for other machines. Perhaps it has ended.
+/// To an object, since a coroutine may be the one that waits for the answer; of this node, since a handle can't be
+/// sent to other machines. Perhaps it has ended.
 inline void life::pass_on(self& me, reply_to<std::uint64_t> to, std::uint64_t id) {
   write({.kind = what::let_go, .number = id});  // from here on nobody may ever answer
   if (program_.objects.empty()) return;

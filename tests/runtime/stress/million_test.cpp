@@ -30,7 +30,7 @@ task<> keeps_a_number(self& me, pid collector, std::int64_t mine) {
   me.send(collector, number{-mine});
 }
 
-/// Spawns them, hears of each, tells each to stop, and hears of each again.
+/// Spawns them, receives a message from each, tells each to stop, and receives another from each.
 task<> collects(self& me, std::atomic<std::uint64_t>* alive_at_most, runtime* rt, std::int64_t* sum) {
   std::vector<pid> all;
   all.reserve(many);

@@ -1,5 +1,5 @@
 // Everything at once, on real threads: mortals that spawn, link, monitor, call, throw and kill each other, plain
-// threads that join in, and witnesses that nobody can kill, who must hear of every end exactly once.
+// threads that join in, and witnesses that nobody can kill, who must be notified of every end exactly once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -146,7 +146,7 @@ struct testimony {
   std::atomic<unsigned> satisfied{0};
 };
 
-/// Monitors and links with whom it meets, and keeps count of what it must hear.
+/// Monitors and links with whom it meets, and counts the ends it must be notified of.
 task<> witness(self& me, storm* s, unsigned seed, testimony* heard) {
   me.trap_exits();
   dice d{seed};

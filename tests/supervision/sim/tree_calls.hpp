@@ -8,7 +8,7 @@ inline answer refusal(error_code code) { return {.failed = code}; }
 
 inline row row_of(const kid& k) { return {k.spec->id, k.is == kid::status::running ? k.who : pid{}, k.state()}; }
 
-/// Fact 41 as far as the random specs go.
+/// Which children a supervisor refuses, as far as the random specs go.
 inline bool bad_combination(const child_spec& spec, auto_shutdown when) {
   if (spec.significant && (when == auto_shutdown::never || spec.restart == restart::permanent)) return true;
   return spec.backoff && spec.restart == restart::temporary;

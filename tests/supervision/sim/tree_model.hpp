@@ -75,7 +75,7 @@ class model {
     sim::require(!killed || may_be_killed(*a), about("it had no time to end as it was told: " + to_string(e)));
     return same.reason;
   }
-  /// Fact 82: a child has the time of its spec before it is killed.
+  /// A child has the time of its spec before it is killed.
   [[nodiscard]] static bool may_be_killed(const attempt& a) {
     const bool is_supervisor = a.what->what == plant::kind::supervisor;
     const shutdown how =
@@ -227,7 +227,7 @@ class model {
     }
     into.push_back(std::move(s));
   }
-  /// Facts 84, 112, 113: by its parent, which stops it, or has ended.
+  /// Whether its parent has asked it to end, or has ended itself.
   [[nodiscard]] bool was_told(const exit_reason& why) const {
     const attempt* parent = program_.find(mine_.sup);
     if (parent == nullptr) return true;  // the root: checked where it is told

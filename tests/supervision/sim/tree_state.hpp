@@ -99,20 +99,20 @@ struct state {
   }
 };
 
-/// Facts 65, 81, 111: in reverse order, those that run.
+/// Stops the running children in reverse order.
 inline void stop_all(state& s) {
   for (auto k = s.kids.rbegin(); k != s.kids.rend(); ++k)
     if (k->is == kid::status::running) s.todo.push_back({.what = step::kind::stop, .child = k->number});
 }
 
-/// Fact 53: with whom a child is restarted.
+/// The first of the children that are restarted together with this one.
 inline std::size_t first_of_group(const state& s, std::size_t number) {
   if (s.flags->strategy == strategy::one_for_all) return 0;
   const auto found = std::ranges::find_if(s.kids, [&](const kid& k) { return k.number == number; });
   return static_cast<std::size_t>(found - s.kids.begin());
 }
 
-/// Facts 53-57: in reverse order; temporary ones are forgotten.
+/// Stops the group in reverse order; temporary children are removed.
 inline void stop_group(state& s, std::size_t number) {
   if (s.flags->strategy == strategy::one_for_one) return;
   const std::size_t first = first_of_group(s, number);
@@ -127,7 +127,7 @@ inline void stop_group(state& s, std::size_t number) {
   }
 }
 
-/// Facts 76-78: when one before it fails to start, it is down like the others, and the retry is not its own.
+/// When a child in front of it fails to start, it is down like the others, and the retry belongs to that child.
 inline void restart_group(state& s, std::size_t number) {
   s.at(number).is = kid::status::down;
   stop_group(s, number);
@@ -144,7 +144,7 @@ struct may_and_must_not {
   bool may;
   bool must_not;
 };
-/// Facts 61-63, with a window that is exact: restart number `limit + 1` within the time is refused.
+/// The window is exact: restart number `limit + 1` within the time is refused.
 inline may_and_must_not one_more(const state& s, moment now) {
   const auto limit = static_cast<std::size_t>(s.flags->limit.restarts);
   std::size_t surely = 0;
@@ -214,7 +214,7 @@ void with_one_more(const state& s, std::size_t number, moment now, std::vector<s
   }
 }
 
-/// Facts 50-52, 108-111: a child has ended by itself.
+/// A child has ended by itself.
 inline void child_ends(state s, std::size_t number, const exit_reason& why, time_point now, std::vector<state>& into) {
   kid& k = s.at(number);
   const bool abnormal = why.what() != exit_reason::kind::normal && why.what() != exit_reason::kind::shutdown;
@@ -244,7 +244,7 @@ inline void child_ends(state s, std::size_t number, const exit_reason& why, time
   into.push_back(std::move(s));
 }
 
-/// Facts 48, 71-77, 94: the start at the head of the list has failed. `calls`: how many were made by now.
+/// The start at the head of the list has failed. `calls`: how many were made by now.
 inline void start_fails(state s, time_point now, std::size_t calls, std::vector<state>& into) {
   const step failed = s.todo.front();
   s.todo.pop_front();
@@ -279,7 +279,7 @@ inline void start_fails(state s, time_point now, std::size_t calls, std::vector<
   into.push_back(std::move(s));
 }
 
-/// Facts 47, 58, 80; a temporary child is forgotten, whoever started it.
+/// The child stays down; a temporary child is removed, whoever started it.
 inline void start_is_ignored(state s, std::vector<state>& into) {
   mark("ignored");
   const step done = s.todo.front();

@@ -11,8 +11,8 @@ namespace coppice::detail {
 inline constexpr std::chrono::seconds job_stuck_after{5};
 inline constexpr std::chrono::nanoseconds no_time_at_all{0};
 
-/// The kernel answers `pending_reply` with the reason when the job's process ends in whatever way; that is how the
-/// owner hears of it, without a monitor.
+/// The kernel answers `pending_reply` with the reason when the job's process ends in whatever way; so the
+/// owner is notified without a monitor.
 struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
   job_base() = default;
   job_base(const job_base&) = delete;
@@ -40,7 +40,7 @@ struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
   bool links_itself = false;              // when it begins: the owner may not know of the link yet. Never changes
   bool taken = false;                     // the result is gone
   std::uint32_t times = 1;                // it stands in the list of those that are awaited together
-  const void* awaited_by = nullptr;       // the wait that wants to hear that it is done
+  const void* awaited_by = nullptr;       // the wait to notify when it is done
   std::uint64_t position = 0;             // in a stream
   std::optional<exit_reason> ended_with;  // without a result
 

@@ -80,7 +80,7 @@ class registry_table {
       const std::scoped_lock lock{p.mutex};
       if (p.host != &host) return done;
       auto& there = p.entries[key];
-      // The dead may be replaced on the spot, before the keeper has heard of their end.
+      // Entries of ended processes may be replaced at once, before the keeper is notified.
       std::erase_if(there, [&](const entry& e) { return !host.alive(e.who); });
       if (unique && !there.empty()) return {added::taken, there.front().who};
       there.push_back({who, std::move(value)});
