@@ -67,7 +67,7 @@ bool stop_program(self& me) {
   if (controller) me.send(controller, detail::stop_asked{});
   return static_cast<bool>(controller);
 }
-detail::calling<calls::which_applications> which_applications(self& me) {
+pending_call<calls::which_applications> which_applications(self& me) {
   return call<calls::which_applications>(me.where(program_name));
 }
 

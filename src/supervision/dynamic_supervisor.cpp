@@ -43,7 +43,7 @@ task<void> dynamic_supervisor::terminate(const exit_reason&, self& me) { return 
 
 task<void> dynamic_supervisor::handle(exited x, self& me) { return children_->handle_exit(me, std::move(x)); }
 task<void> dynamic_supervisor::handle(timeout t, self& me) { return children_->handle_backoff_over(me, t.ref); }
-task<void> dynamic_supervisor::handle(detail::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
+task<void> dynamic_supervisor::handle(calls::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
 
 // ---- its calls, by the pid of the child
 

@@ -119,7 +119,7 @@ task<void> supervisor::terminate(const exit_reason&, self& me) { return children
 
 task<void> supervisor::handle(exited x, self& me) { return children_->handle_exit(me, std::move(x)); }
 task<void> supervisor::handle(timeout t, self& me) { return children_->handle_backoff_over(me, t.ref); }
-task<void> supervisor::handle(detail::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
+task<void> supervisor::handle(calls::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
 
 /// Running children stay, and nothing is started.
 result<void> supervisor::handle(calls::upgrade m) {

@@ -98,28 +98,28 @@ result<std::vector<exit_record>> supervisor::handle(const calls::exit_history& m
 
 // ---- for callers
 
-detail::calling<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id) {
+pending_call<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id) {
   return sup.call<calls::terminate_child>(std::move(id)).within(forever);
 }
-detail::calling<calls::restart_child> restart_child(ref<supervisor> sup, std::string id) {
+pending_call<calls::restart_child> restart_child(ref<supervisor> sup, std::string id) {
   return sup.call<calls::restart_child>(std::move(id)).within(forever);
 }
-detail::calling<calls::delete_child> delete_child(ref<supervisor> sup, std::string id) {
+pending_call<calls::delete_child> delete_child(ref<supervisor> sup, std::string id) {
   return sup.call<calls::delete_child>(std::move(id)).within(forever);
 }
-detail::calling<calls::retry_now> retry_now(ref<supervisor> sup, std::string id) {
+pending_call<calls::retry_now> retry_now(ref<supervisor> sup, std::string id) {
   return sup.call<calls::retry_now>(std::move(id)).within(forever);
 }
-detail::calling<calls::which_child> which_child(ref<supervisor> sup, std::string id) {
+pending_call<calls::which_child> which_child(ref<supervisor> sup, std::string id) {
   return sup.call<calls::which_child>(std::move(id)).within(forever);
 }
-detail::calling<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id) {
+pending_call<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id) {
   return sup.call<calls::get_childspec>(std::move(id)).within(forever);
 }
-detail::calling<calls::exit_history> exit_history(ref<supervisor> sup, std::string id) {
+pending_call<calls::exit_history> exit_history(ref<supervisor> sup, std::string id) {
   return sup.call<calls::exit_history>(std::move(id)).within(forever);
 }
-detail::calling<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec) {
+pending_call<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec) {
   return sup.call<calls::upgrade>(std::move(spec)).within(forever);
 }
 

@@ -89,11 +89,11 @@ class bedroom : public testing::Test {
   ref<sleepy> server = rt.spawn<sleepy>(&book);
 
   template <class M>
-  static task<> calls(self&, detail::calling<M> what, std::optional<result<reply_of<M>>>* into) {
+  static task<> calls(self&, pending_call<M> what, std::optional<result<reply_of<M>>>* into) {
     *into = co_await std::move(what);
   }
   template <class M>
-  void begin(detail::calling<M> what, std::optional<result<reply_of<M>>>& into) {
+  void begin(pending_call<M> what, std::optional<result<reply_of<M>>>& into) {
     rt.spawn(calls<M>, std::move(what), &into);
     EXPECT_TRUE(world.settle());
   }

@@ -204,10 +204,10 @@ TEST(child_options_text, may_be_built_from_pieces_and_kept) {
 
 TEST(child_options_text, bytes_that_were_copied_to_another_place_are_not_freed_twice) {
   // g++ 12 does this to an aggregate that is built in braces inside an expression with co_await.
-  detail::option_text original{std::string(100, 'x')};
-  alignas(detail::option_text) std::array<std::byte, sizeof(detail::option_text)> copied{};
+  option_text original{std::string(100, 'x')};
+  alignas(option_text) std::array<std::byte, sizeof(option_text)> copied{};
   std::memcpy(copied.data(), static_cast<const void*>(&original), sizeof(original));
-  std::destroy_at(reinterpret_cast<detail::option_text*>(copied.data()));
+  std::destroy_at(reinterpret_cast<option_text*>(copied.data()));
   EXPECT_EQ(original.view(), std::string(100, 'x'));
 }
 

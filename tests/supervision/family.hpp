@@ -97,7 +97,7 @@ class family {
   }
 
   template <class M>
-  result<reply_of<M>> ask(detail::calling<M> call) {
+  result<reply_of<M>> ask(pending_call<M> call) {
     auto answer = begin(std::move(call));
     settle();
     if (!*answer) return fail(errc::timeout, "no answer yet");
@@ -105,7 +105,7 @@ class family {
   }
   /// The same without waiting.
   template <class M>
-  std::shared_ptr<std::optional<result<reply_of<M>>>> begin(detail::calling<M> call) {
+  std::shared_ptr<std::optional<result<reply_of<M>>>> begin(pending_call<M> call) {
     auto answer = std::make_shared<std::optional<result<reply_of<M>>>>();
     rt().spawn(asking<M>, std::move(call), answer);
     return answer;
@@ -177,7 +177,7 @@ class family {
     }
   }
   template <class M>
-  static task<> asking(self&, detail::calling<M> call, std::shared_ptr<std::optional<result<reply_of<M>>>> into) {
+  static task<> asking(self&, pending_call<M> call, std::shared_ptr<std::optional<result<reply_of<M>>>> into) {
     *into = co_await std::move(call);
   }
 

@@ -19,7 +19,7 @@ struct stuck_family : family {
   }
   /// As `ask`, though the supervisor never rests.
   template <class M>
-  result<reply_of<M>> insist(detail::calling<M> call) {
+  result<reply_of<M>> insist(pending_call<M> call) {
     auto answer = begin(std::move(call));
     EXPECT_TRUE(until([&] { return answer->has_value(); }));
     return **answer;

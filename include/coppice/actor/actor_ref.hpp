@@ -26,9 +26,9 @@ class actor_ref {
   /// A call from a process that is not an actor: `const auto n = co_await counters.call<bump>(3);`; from a plain
   /// thread: `rt.call(counters.call<bump>(3))`. Actors use `context::request_future`.
   template <callable_message M, class... Args>
-  [[nodiscard]] detail::calling<M> call(Args&&... args) const {
+  [[nodiscard]] pending_call<M> call(Args&&... args) const {
     detail::must_receive<A, M>();
-    return detail::calling<M>{std::in_place, detail::request_to<A, M>, pid_, std::forward<Args>(args)...};
+    return pending_call<M>{std::in_place, detail::request_to<A, M>, pid_, std::forward<Args>(args)...};
   }
 
  private:

@@ -63,7 +63,7 @@ template <class Range, class F, class Starter = detail::started_here>
 class [[nodiscard]] job_stream {
  public:
   using element = std::ranges::range_value_t<Range>;
-  using value = detail::job_value<F, element>;
+  using value = job_value<F, element>;
 
   job_stream(self& me, Starter how, Range range, F f, stream_options options)
       : me_{me}, starter_{std::move(how)}, range_{std::move(range)}, f_{std::move(f)}, options_{options} {

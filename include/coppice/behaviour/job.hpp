@@ -26,9 +26,6 @@ class job;
 namespace detail {
 
 template <class F, class... Args>
-struct job_kind;  // what the body gives, and how it is called
-
-template <class F, class... Args>
 concept waiting_job = body_function<F, Args...>;
 template <class F, class... Args>
 concept plain_job = !waiting_job<F, Args...> && std::is_invocable_v<F, std::decay_t<Args>...> &&
@@ -37,22 +34,30 @@ concept plain_job = !waiting_job<F, Args...> && std::is_invocable_v<F, std::deca
 template <class F, class... Args>
 concept job_function = waiting_job<F, Args...> || plain_job<F, Args...>;
 
+}  // namespace detail
+
+/// How a function and its arguments become a job: `value` is what it gives.
 template <class F, class... Args>
-  requires waiting_job<F, Args...>
-struct job_kind<F, Args...> {
+struct job_traits;
+template <class F, class... Args>
+  requires detail::waiting_job<F, Args...>
+struct job_traits<F, Args...> {
   static_assert(!std::is_class_v<F> || std::is_empty_v<F>,
                 "a job that waits must not capture anything: pass it as an argument, by value");
-  static_assert(body_takes_values<F>(),
+  static_assert(detail::body_takes_values<F>(),
                 "a job that waits must take its arguments by value: a reference would dangle at its first co_await");
-  using value = task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
+  using value = typename std::invoke_result_t<F, self&, std::decay_t<Args>...>::value_type;
 };
 template <class F, class... Args>
-  requires plain_job<F, Args...>
-struct job_kind<F, Args...> {
+  requires detail::plain_job<F, Args...>
+struct job_traits<F, Args...> {
   using value = std::decay_t<std::invoke_result_t<F, std::decay_t<Args>...>>;
 };
+/// What a job with this body and these arguments gives.
 template <class F, class... Args>
-using job_value = typename job_kind<F, Args...>::value;
+using job_value = typename job_traits<F, Args...>::value;
+
+namespace detail {
 
 /// The process of a job.
 template <class T, class F, class... Args>
@@ -167,15 +172,15 @@ class [[nodiscard]] job {
 /// Throws `std::bad_alloc`, `spawn_failed`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-job<detail::job_value<F, Args...>> async(self& me, F f, Args&&... args) {
-  using handle = job<detail::job_value<F, Args...>>;
+job<job_value<F, Args...>> async(self& me, F f, Args&&... args) {
+  using handle = job<job_value<F, Args...>>;
   return handle{detail::start_job(me, detail::bond::link, std::move(f), std::forward<Args>(args)...)};
 }
 /// The same without the link: neither takes the other with it.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-job<detail::job_value<F, Args...>> async_nolink(self& me, F f, Args&&... args) {
-  using handle = job<detail::job_value<F, Args...>>;
+job<job_value<F, Args...>> async_nolink(self& me, F f, Args&&... args) {
+  using handle = job<job_value<F, Args...>>;
   return handle{detail::start_job(me, detail::bond::none, std::move(f), std::forward<Args>(args)...)};
 }
 /// A job that is done already and never had a process: where some results are known and others have to be worked out.

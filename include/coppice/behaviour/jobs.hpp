@@ -26,6 +26,10 @@ struct yield_options {
   unfinished rest = unfinished::leave;
 };
 
+/// What several jobs give together: nothing, or their values in a vector.
+template <class T>
+using job_values = std::conditional_t<std::is_void_v<T>, void, std::vector<T>>;
+
 namespace detail {
 
 template <class T>
@@ -73,16 +77,7 @@ class unmarking {
 };
 
 template <class T>
-struct many {
-  using values = std::vector<T>;
-};
-template <>
-struct many<void> {
-  using values = void;
-};
-
-template <class T>
-[[nodiscard]] result<typename many<T>::values> take_all(const job_states<T>& jobs) {
+[[nodiscard]] result<job_values<T>> take_all(const job_states<T>& jobs) {
   if constexpr (std::is_void_v<T>) {
     for (const auto& j : jobs)
       if (auto got = j->take(); !*got) return std::unexpected{std::move(got->error())};
@@ -106,7 +101,7 @@ template <class T>
 }
 
 template <class T>
-task<result<typename many<T>::values>> await_all(job_states<T> jobs, std::chrono::nanoseconds timeout) {
+task<result<job_values<T>>> await_all(job_states<T> jobs, std::chrono::nanoseconds timeout) {
   const deadline until{kernel_here(), timeout};
   std::size_t done = mark_unfinished<T>(jobs, &jobs);
   const unmarking<T> afterwards{jobs};
@@ -162,8 +157,8 @@ task<std::vector<std::optional<result<T>>>> yield_all(job_states<T> jobs, yield_
 
 /// All results in the order of the jobs; or the first error that comes, and then the others go on.
 template <class T>
-[[nodiscard]] task<result<typename detail::many<T>::values>> await_many(
-    const std::vector<job<T>>& jobs, std::chrono::nanoseconds timeout = default_call_timeout) {
+[[nodiscard]] task<result<job_values<T>>> await_many(const std::vector<job<T>>& jobs,
+                                                     std::chrono::nanoseconds timeout = default_call_timeout) {
   return detail::await_all<T>(detail::states_of(jobs), timeout);
 }
 /// What each has come to when the time is over, or when enough of them are done; nothing for the others.

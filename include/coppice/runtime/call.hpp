@@ -329,40 +329,42 @@ class call_for : public call_base {
   result<R> got_{std::unexpected{error{errc::no_reply}}};
 };
 
-/// A call that is sent when it is awaited.
+}  // namespace detail
+
+/// A call that is sent when it is awaited, or when a plain thread runs it: `rt.call(counters.call<bump>(3))`.
 template <class M>
-class [[nodiscard]] calling : public call_for<reply_of<M>> {
-  using base = call_for<reply_of<M>>;
+class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
+  using base = detail::call_for<reply_of<M>>;
 
  public:
   using reply_type = reply_of<M>;
+  /// For the library.
   template <class... Args>
-  calling(std::in_place_t, const message_type& type, pid to, Args&&... args)
-      : calling{to, make_letter<request_body<M>>(type, std::forward<Args>(args)...)} {}
-  calling(calling&&) noexcept = default;
-  ~calling() {
+  pending_call(std::in_place_t, const detail::message_type& type, pid to, Args&&... args)
+      : pending_call{to, detail::make_letter<detail::request_body<M>>(type, std::forward<Args>(args)...)} {}
+  pending_call(pending_call&&) noexcept = default;
+  ~pending_call() {
     if (this->letter_ == nullptr) return;
-    std::destroy_at(std::addressof(static_cast<letter<request_body<M>>*>(this->letter_)->body));
-    release(this->letter_);
+    std::destroy_at(std::addressof(static_cast<detail::letter<detail::request_body<M>>*>(this->letter_)->body));
+    detail::release(this->letter_);
   }
 
   /// Waits for the answer at most that long; `forever`: without a limit.
-  [[nodiscard]] calling within(std::chrono::nanoseconds timeout) && {
+  [[nodiscard]] pending_call within(std::chrono::nanoseconds timeout) && {
     this->timeout_ = timeout;
     return std::move(*this);
   }
 
  private:
-  calling(pid to, letter<request_body<M>>* made) noexcept : base{to, made, std::addressof(made->body)} {}
+  pending_call(pid to, detail::letter<detail::request_body<M>>* made) noexcept
+      : base{to, made, std::addressof(made->body)} {}
 };
-
-}  // namespace detail
 
 /// Calls a process that receives `request<M>`; for one with handlers, use its `ref`.
 /// `const auto n = co_await call<bump>(counter, 3);`
 template <callable_message M, class... Args>
-[[nodiscard]] detail::calling<M> call(pid to, Args&&... args) {
-  return detail::calling<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...};
+[[nodiscard]] pending_call<M> call(pid to, Args&&... args) {
+  return pending_call<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...};
 }
 
 }  // namespace coppice

@@ -27,10 +27,12 @@ struct frozen {
 };
 
 /// A freeze to be awaited.
-class [[nodiscard]] pending_freeze : detail::waiter {
+class [[nodiscard]] pending_freeze : public detail::waiter {
+  using base = detail::waiter;
+
  public:
   pending_freeze(detail::kernel::freeze_target who, std::chrono::nanoseconds within) noexcept
-      : detail::waiter{&how}, who_{who}, within_{within} {}
+      : base{&how}, who_{who}, within_{within} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {

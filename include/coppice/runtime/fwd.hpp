@@ -23,6 +23,8 @@ template <class... Ms>
 struct protocol;
 template <class T>
 class ref;
+template <class M>
+class pending_call;
 template <class R>
 class reply_to;
 template <class M>
@@ -39,8 +41,6 @@ struct message_type;
 struct serving;
 struct slot;
 struct turn;
-template <class M>
-class calling;
 }  // namespace detail
 
 }  // namespace coppice

@@ -107,8 +107,8 @@ void ref<T>::cast(Args&&... args) const {
 template <class T>
 template <class M, class... Args>
   requires handles_call<T, M>
-detail::calling<M> ref<T>::call(Args&&... args) const {
-  return detail::calling<M>{std::in_place, detail::call_type<T, M>(), pid_, std::forward<Args>(args)...};
+pending_call<M> ref<T>::call(Args&&... args) const {
+  return pending_call<M>{std::in_place, detail::call_type<T, M>(), pid_, std::forward<Args>(args)...};
 }
 
 }  // namespace coppice

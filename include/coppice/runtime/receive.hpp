@@ -14,6 +14,7 @@ namespace detail {
 template <class Out, class... Ms>
 class receive_base : protected waiter {
  public:
+  using result_type = Out;
   [[nodiscard]] bool await_ready() const noexcept { return false; }
 
  protected:
@@ -52,29 +53,39 @@ struct one_or_variant<M> {
 };
 
 template <class... Ms>
-class [[nodiscard]] receiving : public receive_base<typename one_or_variant<Ms...>::type, Ms...> {
+inline constexpr bool all_different = true;
+template <class M, class... Ms>
+inline constexpr bool all_different<M, Ms...> = (!std::is_same_v<M, Ms> && ...) && all_different<Ms...>;
+
+}  // namespace detail
+
+template <class... Ms>
+class [[nodiscard]] pending_receive : public detail::receive_base<typename detail::one_or_variant<Ms...>::type, Ms...> {
+  using base = detail::receive_base<typename detail::one_or_variant<Ms...>::type, Ms...>;
+
  public:
-  using result_type = typename one_or_variant<Ms...>::type;
-  receiving() noexcept : receive_base<result_type, Ms...>{how} {}
+  using result_type = typename base::result_type;
+  pending_receive() noexcept : base{how} {}
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {
-    return this->wait(process_of(h.promise()), h, no_timeout);
+    return this->wait(detail::process_of(h.promise()), h, detail::no_timeout);
   }
   result_type await_resume() { return std::move(*this->got_); }
 
  private:
-  static constexpr wait_type how{.take = &receiving::take_one};
+  static constexpr detail::wait_type how{.take = &pending_receive::take_one};
 };
 
 template <class... Ms>
-class [[nodiscard]] receiving_within : public receive_base<std::variant<Ms..., timed_out>, Ms...> {
+class [[nodiscard]] pending_receive_within : public detail::receive_base<std::variant<Ms..., timed_out>, Ms...> {
+  using base = detail::receive_base<std::variant<Ms..., timed_out>, Ms...>;
+
  public:
-  using result_type = std::variant<Ms..., timed_out>;
-  explicit receiving_within(std::chrono::nanoseconds timeout) noexcept
-      : receive_base<result_type, Ms...>{how}, timeout_{timeout} {}
+  using result_type = typename base::result_type;
+  explicit pending_receive_within(std::chrono::nanoseconds timeout) noexcept : base{how}, timeout_{timeout} {}
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {
-    return this->wait(process_of(h.promise()), h, timeout_);
+    return this->wait(detail::process_of(h.promise()), h, timeout_);
   }
   result_type await_resume() {
     if (!this->got_) return result_type{std::in_place_type<timed_out>};
@@ -82,37 +93,40 @@ class [[nodiscard]] receiving_within : public receive_base<std::variant<Ms..., t
   }
 
  private:
-  static constexpr wait_type how{.take = &receiving_within::take_one, .expire = [](waiter&) {}};
+  static constexpr detail::wait_type how{.take = &pending_receive_within::take_one, .expire = [](detail::waiter&) {}};
   std::chrono::nanoseconds timeout_;
 };
 
-class [[nodiscard]] sleeping : public timed_waiter {
+class [[nodiscard]] pending_sleep : public detail::timed_waiter {
+  using base = detail::timed_waiter;
+
  public:
-  explicit sleeping(std::chrono::nanoseconds duration) noexcept : timed_waiter{how, duration} {}
+  explicit pending_sleep(std::chrono::nanoseconds duration) noexcept : base{how, duration} {}
   void await_resume() const noexcept {}
 
  private:
-  static constexpr wait_type how{.take = [](waiter&, coroutine&, envelope&) { return false; },
-                                 .expire = [](waiter&) {}};
+  static constexpr detail::wait_type how{
+      .take = [](detail::waiter&, detail::coroutine&, detail::envelope&) { return false; },
+      .expire = [](detail::waiter&) {}};
 };
 
-class [[nodiscard]] yielding {
+class [[nodiscard]] pending_yield {
  public:
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
-    process_of(h.promise()).yield(h);
+    detail::process_of(h.promise()).yield(h);
   }
   void await_resume() const noexcept {}
 };
 
-class [[nodiscard]] exiting {
+class [[nodiscard]] pending_exit {
  public:
-  explicit exiting(exit_reason why) noexcept : why_{std::move(why)} {}
+  explicit pending_exit(exit_reason why) noexcept : why_{std::move(why)} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {
-    coroutine& me = process_of(h.promise());
+    detail::coroutine& me = detail::process_of(h.promise());
     if (me.serves()) return false;
     me.end(h, std::move(why_));
     return true;
@@ -127,19 +141,21 @@ class [[nodiscard]] exiting {
 /// Work on a thread for blocking calls. The job owns everything it needs. If the process ends first, the result is
 /// dropped.
 template <class F, class... Args>
-class [[nodiscard]] blocking_call : waiter {
+class [[nodiscard]] pending_blocking : detail::waiter {
+  using base = detail::waiter;
+
  public:
   using result_type = std::invoke_result_t<F, Args...>;
   static constexpr bool gives_value = !std::is_void_v<result_type>;
   using stored = std::conditional_t<gives_value, std::optional<std::conditional_t<gives_value, result_type, int>>, int>;
 
-  explicit blocking_call(F f, Args... args)
-      : waiter{&how}, job_{std::make_unique<job>(std::move(f), std::tuple<Args...>(std::move(args)...))} {}
+  explicit pending_blocking(F f, Args... args)
+      : base{&how}, job_{std::make_unique<job>(std::move(f), std::tuple<Args...>(std::move(args)...))} {}
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
-    coroutine& me = process_of(h.promise());
+    detail::coroutine& me = detail::process_of(h.promise());
     number_ = me.new_number();
     me.host().submit_blocking(
         // A weak pointer: the environment waits for this work when main ends, so the work must not keep the runtime,
@@ -147,9 +163,10 @@ class [[nodiscard]] blocking_call : waiter {
         [j = std::move(job_), runs_in = me.host().weak_from_this(), who = me.id(), number = number_]() mutable {
           j->run();
           if (const auto k = runs_in.lock())
-            k->send_late(who, signal::wake, make_letter<done>(plain<done>, number, std::move(j)));
+            k->send_late(who, detail::signal::wake,
+                         detail::make_letter<done>(detail::plain<done>, number, std::move(j)));
         });
-    me.wait(h, *this, no_timeout);  // last: if something above throws, no wait has begun
+    me.wait(h, *this, detail::no_timeout);  // last: if something above throws, no wait has begun
   }
   result_type await_resume() {
     if (job_->failure) std::rethrow_exception(std::move(job_->failure));
@@ -177,44 +194,36 @@ class [[nodiscard]] blocking_call : waiter {
     std::uint32_t number;
     std::unique_ptr<job> finished;
   };
-  static bool take_done(waiter& w, coroutine&, envelope& e) {
-    auto& mine = static_cast<blocking_call&>(w);
-    if (e.type != &plain<done> || static_cast<letter<done>&>(e).body.number != mine.number_) return false;
-    mine.job_ = take_body<done>(e).finished;
+  static bool take_done(detail::waiter& w, detail::coroutine&, detail::envelope& e) {
+    auto& mine = static_cast<pending_blocking&>(w);
+    if (e.type != &detail::plain<done> || static_cast<detail::letter<done>&>(e).body.number != mine.number_)
+      return false;
+    mine.job_ = detail::take_body<done>(e).finished;
     return true;
   }
-  static constexpr wait_type how{.take = &take_done};
+  static constexpr detail::wait_type how{.take = &take_done};
   std::unique_ptr<job> job_;
   std::uint32_t number_ = 0;
 };
 
-}  // namespace detail
-
-namespace detail {
 template <class... Ms>
-inline constexpr bool all_different = true;
-template <class M, class... Ms>
-inline constexpr bool all_different<M, Ms...> = (!std::is_same_v<M, Ms> && ...) && all_different<Ms...>;
-}  // namespace detail
-
-template <class... Ms>
-detail::receiving<Ms...> self::receive() {
+pending_receive<Ms...> self::receive() {
   static_assert(sizeof...(Ms) > 0, "say which messages: receive<hello, stop>()");
   static_assert(detail::all_different<Ms...>, "each type of message once: receive<hello, stop>()");
   return {};
 }
 template <class... Ms>
-detail::receiving_within<Ms...> self::receive(std::chrono::nanoseconds timeout) {
+pending_receive_within<Ms...> self::receive(std::chrono::nanoseconds timeout) {
   static_assert(sizeof...(Ms) > 0, "say which messages: receive<hello, stop>(5s)");
   static_assert(detail::all_different<Ms...>, "each type of message once: receive<hello, stop>(5s)");
-  return detail::receiving_within<Ms...>{timeout};
+  return pending_receive_within<Ms...>{timeout};
 }
-inline detail::sleeping self::sleep(std::chrono::nanoseconds duration) { return detail::sleeping{duration}; }
-inline detail::yielding self::yield() { return {}; }
-inline detail::exiting self::exit(exit_reason reason) { return detail::exiting{std::move(reason)}; }
+inline pending_sleep self::sleep(std::chrono::nanoseconds duration) { return pending_sleep{duration}; }
+inline pending_yield self::yield() { return {}; }
+inline pending_exit self::exit(exit_reason reason) { return pending_exit{std::move(reason)}; }
 template <class F, class... Args>
-detail::blocking_call<F, std::decay_t<Args>...> self::blocking(F f, Args&&... args) {
-  return detail::blocking_call<F, std::decay_t<Args>...>{std::move(f), std::forward<Args>(args)...};
+pending_blocking<F, std::decay_t<Args>...> self::blocking(F f, Args&&... args) {
+  return pending_blocking<F, std::decay_t<Args>...>{std::move(f), std::forward<Args>(args)...};
 }
 
 }  // namespace coppice

@@ -28,7 +28,7 @@ class ref {
   /// Asks a question, from inside a process: `const auto n = co_await counters.call<counter::bump>(3);`
   template <class M, class... Args>
     requires handles_call<T, M>
-  [[nodiscard]] detail::calling<M> call(Args&&... args) const;
+  [[nodiscard]] pending_call<M> call(Args&&... args) const;
 
  private:
   pid pid_;

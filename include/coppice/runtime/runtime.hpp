@@ -99,12 +99,12 @@ class runtime {
     requires handles_call<T, M>
   result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, ref<T> to, Args&&... args) {
     return run_call(
-        detail::calling<M>{std::in_place, detail::call_type<T, M>(), to.id(), std::forward<Args>(args)...}.within(
+        pending_call<M>{std::in_place, detail::call_type<T, M>(), to.id(), std::forward<Args>(args)...}.within(
             timeout));
   }
   /// A call made by somebody else: `rt.call(count_children(tree))`.
   template <class M>
-  result<reply_of<M>> call(detail::calling<M> made) {
+  result<reply_of<M>> call(pending_call<M> made) {
     return run_call(std::move(made));
   }
   template <callable_message M, class... Args>
@@ -114,7 +114,7 @@ class runtime {
   template <callable_message M, class... Args>
   result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, pid to, Args&&... args) {
     return run_call(
-        detail::calling<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...}.within(timeout));
+        pending_call<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...}.within(timeout));
   }
   /// Until `who` has ended: its reason, `noproc` when it had ended before. To be sure of the reason use `run`.
   exit_reason wait(pid who);
@@ -217,12 +217,12 @@ class runtime {
     R otherwise_;
   };
   template <class M>
-  static task<> make_call(self& me, detail::calling<M> call, std::shared_ptr<outcome<result<reply_of<M>>>> into) {
+  static task<> make_call(self& me, pending_call<M> call, std::shared_ptr<outcome<result<reply_of<M>>>> into) {
     const completion<result<reply_of<M>>> completing{me, into, std::unexpected{error{errc::exited, "killed"}}};
     into->value = co_await std::move(call);
   }
   template <class M>
-  result<reply_of<M>> run_call(detail::calling<M> call) {
+  result<reply_of<M>> run_call(pending_call<M> call) {
     must_be_outside();
     auto into = std::make_shared<outcome<result<reply_of<M>>>>();
     helper("calls for a thread", make_call<M>, std::move(call), into);

@@ -23,17 +23,18 @@ concept body_function = std::is_invocable_v<F, self&, std::decay_t<Args>...> &&
 template <class T, class... Args>
 concept object_from =
     std::is_constructible_v<T, std::decay_t<Args>...> || std::is_constructible_v<T, self&, std::decay_t<Args>...>;
-
-template <class... Ms>
-class receiving;
-template <class... Ms>
-class receiving_within;
-class yielding;
-class sleeping;
-class exiting;
-template <class F, class... Args>
-class blocking_call;
 }  // namespace detail
+
+// What the functions of `self` that wait return, to be awaited; see receive.hpp.
+template <class... Ms>
+class pending_receive;
+template <class... Ms>
+class pending_receive_within;
+class pending_yield;
+class pending_sleep;
+class pending_exit;
+template <class F, class... Args>
+class pending_blocking;
 
 enum class trap : bool { off, on };
 enum class flush : bool { no, yes };
@@ -72,11 +73,11 @@ class self {
   /// `auto m = co_await me.receive<hello>();` gives a `hello`, `receive<hello, stop>()` a variant of the two. Messages
   /// of other types stay where they are, for a later receive. See receive.hpp.
   template <class... Ms>
-  [[nodiscard]] detail::receiving<Ms...> receive();
+  [[nodiscard]] pending_receive<Ms...> receive();
   /// As above, but at most for `timeout`: a variant with `timed_out` as its last alternative. Zero takes a
   /// message that has arrived already, or times out.
   template <class... Ms>
-  [[nodiscard]] detail::receiving_within<Ms...> receive(std::chrono::nanoseconds timeout);
+  [[nodiscard]] pending_receive_within<Ms...> receive(std::chrono::nanoseconds timeout);
 
   // -- processes. `body` is `task<> body(self&, args...)`; arguments are copied into its frame. `spawn<T>(args...)`
   //    starts an object with handlers instead, see object.hpp. All throw `std::bad_alloc` and `spawn_failed`.
@@ -138,7 +139,7 @@ class self {
   void exit(pid other, exit_reason reason) { kernel_->send_exit(other, {id(), std::move(reason), false}); }
   void kill(pid other) { exit(other, exit_reason::kill()); }
   /// `co_await me.exit(reason);` ends this process here and now.
-  [[nodiscard]] detail::exiting exit(exit_reason reason);
+  [[nodiscard]] pending_exit exit(exit_reason reason);
   /// Ends this process with `reason` as soon as its code returns or waits. For handlers, which can't await.
   void stop(exit_reason reason = {});
 
@@ -163,13 +164,13 @@ class self {
   /// The time until it fires; nothing if it has fired or was cancelled.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref) { return kernel_->remaining(ref); }
   /// `co_await me.sleep(5s);` Mail stays queued meanwhile.
-  [[nodiscard]] detail::sleeping sleep(std::chrono::nanoseconds duration);
+  [[nodiscard]] pending_sleep sleep(std::chrono::nanoseconds duration);
   /// `co_await me.yield();` lets other processes run.
-  [[nodiscard]] detail::yielding yield();
+  [[nodiscard]] pending_yield yield();
   /// `auto text = co_await me.blocking(read_file, path);` runs `f(args...)` on a thread for blocking work. An
   /// exception of `f` is thrown here. Arguments are copied: if this process is killed meanwhile, `f` runs on.
   template <class F, class... Args>
-  [[nodiscard]] detail::blocking_call<F, std::decay_t<Args>...> blocking(F f, Args&&... args);
+  [[nodiscard]] pending_blocking<F, std::decay_t<Args>...> blocking(F f, Args&&... args);
 
   // -- names, events, logs
 

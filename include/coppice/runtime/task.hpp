@@ -110,6 +110,7 @@ class promise<void> final : public promise_base {
 template <class T>
 class [[nodiscard]] task {
  public:
+  using value_type = T;
   using promise_type = detail::promise<T>;
   using handle = std::coroutine_handle<promise_type>;
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include <coppice/base/option_text.hpp>
 #include <coppice/runtime/spawn.hpp>
 #include <coppice/spec/backoff.hpp>
 #include <coppice/spec/description.hpp>
@@ -86,8 +87,6 @@ class child_start {
   std::shared_ptr<const detail::recipe> recipe_;
 };
 
-namespace detail {
-
 /// The settings of a child that differ from the defaults. An empty text or optional leaves a setting as it is.
 template <class Text>
 struct child_settings {
@@ -104,14 +103,12 @@ struct child_settings {
   std::optional<std::chrono::nanoseconds> start_within{};
 };
 
-}  // namespace detail
-
 /// What a type states about itself: `static constexpr child_defaults supervision{.restart = restart::transient};`. Its
 /// texts are views of literals.
-using child_defaults = detail::child_settings<std::string_view>;
+using child_defaults = child_settings<std::string_view>;
 /// What a place of use changes: `child<T>(...).with({.id = "second"})`. Owns its texts, so it may be built from pieces
 /// and kept.
-using child_options = detail::child_settings<detail::option_text>;
+using child_options = child_settings<option_text>;
 
 struct child_spec {
   /// Unique among the children of a supervisor. A dynamic supervisor does not require that.

@@ -52,7 +52,7 @@ class dynamic_supervisor {
   static constexpr bool traps_exits = true;
   using protocol =
       coppice::protocol<calls::start_child, calls::terminate_by_pid, calls::which_children, calls::count_children,
-                        calls::exit_history_of, calls::upgrade_dynamic, detail::retry_start>;
+                        calls::exit_history_of, calls::upgrade_dynamic, calls::retry_start>;
 
   explicit dynamic_supervisor(dynamic_supervisor_spec spec = {});
   /// `init` is called in the new process, as that of `supervisor`.
@@ -66,7 +66,7 @@ class dynamic_supervisor {
 
   task<void> handle(exited x, self& me);
   task<void> handle(timeout t, self& me);
-  task<void> handle(detail::retry_start m, self& me);
+  task<void> handle(calls::retry_start m, self& me);
   task<result<pid>> handle(calls::start_child m, self& me);
   task<result<void>> handle(calls::terminate_by_pid m, self& me);
   std::vector<child_info> handle(calls::which_children m, self& me);
@@ -98,17 +98,17 @@ extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, c
 
 /// Stops a child and removes it. A child that is being restarted is known by its last pid. Error: `not_found`.
 template <std::derived_from<dynamic_supervisor> S>
-[[nodiscard]] detail::calling<calls::terminate_by_pid> terminate_child(ref<S> sup, pid who) {
+[[nodiscard]] pending_call<calls::terminate_by_pid> terminate_child(ref<S> sup, pid who) {
   return sup.template call<calls::terminate_by_pid>(who).within(forever);
 }
 /// The last 50 ends of a child, oldest first. Error: `not_found`.
 template <std::derived_from<dynamic_supervisor> S>
-[[nodiscard]] detail::calling<calls::exit_history_of> exit_history(ref<S> sup, pid who) {
+[[nodiscard]] pending_call<calls::exit_history_of> exit_history(ref<S> sup, pid who) {
   return sup.template call<calls::exit_history_of>(who).within(forever);
 }
 /// Gives a running supervisor other limits; its children stay. Errors: those of `check`: nothing has changed.
 template <std::derived_from<dynamic_supervisor> S>
-[[nodiscard]] detail::calling<calls::upgrade_dynamic> upgrade(ref<S> sup, dynamic_supervisor_spec spec) {
+[[nodiscard]] pending_call<calls::upgrade_dynamic> upgrade(ref<S> sup, dynamic_supervisor_spec spec) {
   return sup.template call<calls::upgrade_dynamic>(spec).within(forever);
 }
 

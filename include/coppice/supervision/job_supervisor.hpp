@@ -161,31 +161,31 @@ struct started_under {
 /// of all calls.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-[[nodiscard]] detail::calling<calls::start_child> start_job(ref<job_supervisor> jobs, F f, Args&&... args) {
+[[nodiscard]] pending_call<calls::start_child> start_job(ref<job_supervisor> jobs, F f, Args&&... args) {
   return start_child(jobs, detail::job_spec(std::move(f), std::forward<Args>(args)...));
 }
 /// The same with other settings: `{.restart = restart::transient, .shutdown = 1s}`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-[[nodiscard]] detail::calling<calls::start_child> start_job_with(ref<job_supervisor> jobs, child_options how, F f,
-                                                                 Args&&... args) {
+[[nodiscard]] pending_call<calls::start_child> start_job_with(ref<job_supervisor> jobs, child_options how, F f,
+                                                              Args&&... args) {
   return start_child(jobs, detail::job_spec(std::move(f), std::forward<Args>(args)...).with(how));
 }
 
 /// `const result<job<T>> j = co_await async_under(me, jobs, f, args...);` Errors: `capacity`, and those of all calls.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-[[nodiscard]] task<result<job<detail::job_value<F, Args...>>>> async_under(self& me, ref<job_supervisor> jobs, F f,
-                                                                           Args... args) {
-  return detail::start_job_under<detail::job_value<F, Args...>, F, Args...>(me, jobs, detail::bond::link, std::move(f),
-                                                                            std::move(args)...);
+[[nodiscard]] task<result<job<job_value<F, Args...>>>> async_under(self& me, ref<job_supervisor> jobs, F f,
+                                                                   Args... args) {
+  return detail::start_job_under<job_value<F, Args...>, F, Args...>(me, jobs, detail::bond::link, std::move(f),
+                                                                    std::move(args)...);
 }
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-[[nodiscard]] task<result<job<detail::job_value<F, Args...>>>> async_under_nolink(self& me, ref<job_supervisor> jobs,
-                                                                                  F f, Args... args) {
-  return detail::start_job_under<detail::job_value<F, Args...>, F, Args...>(me, jobs, detail::bond::none, std::move(f),
-                                                                            std::move(args)...);
+[[nodiscard]] task<result<job<job_value<F, Args...>>>> async_under_nolink(self& me, ref<job_supervisor> jobs, F f,
+                                                                          Args... args) {
+  return detail::start_job_under<job_value<F, Args...>, F, Args...>(me, jobs, detail::bond::none, std::move(f),
+                                                                    std::move(args)...);
 }
 
 /// As `async_stream`. When the supervisor accepts no more jobs, that error is the last result of the stream, and the

@@ -59,13 +59,13 @@ struct upgrade {
   using reply = void;
   supervisor_spec spec;
 };
-}  // namespace calls
-
-namespace detail {
 /// From a supervisor to itself: try a start again that has failed.
 struct retry_start {
   std::uint64_t number;
 };
+}  // namespace calls
+
+namespace detail {
 class children;
 }  // namespace detail
 
@@ -78,7 +78,7 @@ class supervisor {
   using protocol =
       coppice::protocol<calls::start_child, calls::terminate_child, calls::restart_child, calls::delete_child,
                         calls::retry_now, calls::which_children, calls::which_child, calls::count_children,
-                        calls::get_childspec, calls::exit_history, calls::upgrade, detail::retry_start>;
+                        calls::get_childspec, calls::exit_history, calls::upgrade, calls::retry_start>;
 
   explicit supervisor(supervisor_spec spec);
   /// `init` is called in the new process. If it returns nothing, there is nothing to supervise, and the start is
@@ -93,7 +93,7 @@ class supervisor {
 
   task<void> handle(exited x, self& me);
   task<void> handle(timeout t, self& me);
-  task<void> handle(detail::retry_start m, self& me);
+  task<void> handle(calls::retry_start m, self& me);
   task<result<pid>> handle(calls::start_child m, self& me);
   task<result<void>> handle(calls::terminate_child m, self& me);
   task<result<pid>> handle(calls::restart_child m, self& me);
@@ -138,37 +138,37 @@ extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, sp
 /// `check`, `already_started`, `already_present`, `start_failed`: the child was not added.
 template <class S>
   requires handles_call<S, calls::start_child>
-[[nodiscard]] detail::calling<calls::start_child> start_child(ref<S> sup, child_spec spec) {
+[[nodiscard]] pending_call<calls::start_child> start_child(ref<S> sup, child_spec spec) {
   return sup.template call<calls::start_child>(std::move(spec)).within(forever);
 }
 /// Stops a child, whether it runs or not, and leaves it down. A temporary child is removed. Error: `not_found`.
-[[nodiscard]] detail::calling<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id);
 /// Starts a child that is down. Errors: `not_found`, `running`, `restarting`, `start_failed`: the child stays down.
-[[nodiscard]] detail::calling<calls::restart_child> restart_child(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::restart_child> restart_child(ref<supervisor> sup, std::string id);
 /// Removes a child that is down. Errors: `not_found`, `running`, `restarting`.
-[[nodiscard]] detail::calling<calls::delete_child> delete_child(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::delete_child> delete_child(ref<supervisor> sup, std::string id);
 /// Restarts a child now that waits for its backoff. Errors: `not_found`; `invalid` when the child does not wait.
-[[nodiscard]] detail::calling<calls::retry_now> retry_now(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::retry_now> retry_now(ref<supervisor> sup, std::string id);
 /// All children, in the order of their start.
 template <class S>
   requires handles_call<S, calls::which_children>
-[[nodiscard]] detail::calling<calls::which_children> which_children(ref<S> sup) {
+[[nodiscard]] pending_call<calls::which_children> which_children(ref<S> sup) {
   return sup.template call<calls::which_children>().within(forever);
 }
 /// One child. Error: `not_found`.
-[[nodiscard]] detail::calling<calls::which_child> which_child(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::which_child> which_child(ref<supervisor> sup, std::string id);
 template <class S>
   requires handles_call<S, calls::count_children>
-[[nodiscard]] detail::calling<calls::count_children> count_children(ref<S> sup) {
+[[nodiscard]] pending_call<calls::count_children> count_children(ref<S> sup) {
   return sup.template call<calls::count_children>().within(forever);
 }
 /// The spec of a child. `start` is empty for a temporary child that was started. Error: `not_found`.
-[[nodiscard]] detail::calling<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::get_childspec> get_childspec(ref<supervisor> sup, std::string id);
 /// The last 50 ends of a child, oldest first. Error: `not_found`.
-[[nodiscard]] detail::calling<calls::exit_history> exit_history(ref<supervisor> sup, std::string id);
+[[nodiscard]] pending_call<calls::exit_history> exit_history(ref<supervisor> sup, std::string id);
 /// Gives a running supervisor another spec. Running children stay. A child with an id of the new spec uses its new
 /// start from its next start on, and its new restart type, shutdown and significance at once. New children are added
 /// and not started; children that the new spec lacks stay. Errors: those of `check`: nothing has changed.
-[[nodiscard]] detail::calling<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec);
+[[nodiscard]] pending_call<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec);
 
 }  // namespace coppice

@@ -23,7 +23,7 @@ class pending_restarts {
     c.state = child_state::restarting;
     const std::uint64_t number = ++numbers_;
     retrying_.insert(number, &c);
-    me.send(me.id(), retry_start{number});
+    me.send(me.id(), calls::retry_start{number});
   }
 
   /// The child whose timer has fired; null if the wait was cancelled.

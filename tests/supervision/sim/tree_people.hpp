@@ -211,7 +211,7 @@ answer answer_of(const result<T>& got) {
   return a;
 }
 template <class M>
-task<answer> answer_to(detail::calling<M> made) {
+task<answer> answer_to(pending_call<M> made) {
   const auto got = co_await std::move(made);
   co_return answer_of(got);
 }
