@@ -39,7 +39,8 @@ coppice::task<coppice::result<void>> play(coppice::self& me) {
       .limit = {.restarts = 2, .within = 5s},
       .children = {coppice::child<counter>(41)},
   };
-  const auto tree = co_await coppice::start_link<coppice::supervisor>(me, spec);
+  const coppice::spawn_options linked{.link = true};
+  const auto tree = co_await coppice::start<coppice::supervisor>(me, linked, spec);
   if (!tree) co_return std::unexpected{tree.error()};
 
   me.subscribe<coppice::supervisor_event>();

@@ -43,7 +43,8 @@ coppice::task<coppice::result<void>> play(coppice::self& me) {
   me.trap_exits();
   me.subscribe<coppice::supervisor_event>();
   const coppice::supervisor_spec tree{.children = {coppice::child<pipeline>()}};
-  const auto root = co_await coppice::start_link<coppice::supervisor>(me, tree);
+  const coppice::spawn_options linked{.link = true};
+  const auto root = co_await coppice::start<coppice::supervisor>(me, linked, tree);
   if (!root) co_return std::unexpected{root.error()};
 
   std::cout << "-- the filter fails\n";

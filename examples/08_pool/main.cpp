@@ -29,7 +29,8 @@ class digger {
 
 coppice::task<coppice::result<void>> play(coppice::self& me) {
   const coppice::dynamic_supervisor_spec small{.max_children = 3};
-  const auto pool = co_await coppice::start_link<coppice::dynamic_supervisor>(me, small);
+  const coppice::spawn_options linked{.link = true};
+  const auto pool = co_await coppice::start<coppice::dynamic_supervisor>(me, linked, small);
   if (!pool) co_return std::unexpected{pool.error()};
 
   // What all of them have in common.

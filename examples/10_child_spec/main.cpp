@@ -28,7 +28,7 @@ struct disk {
     return spec;
   }
   static coppice::task<coppice::start_result> start(coppice::self& supervisor, std::string device) {
-    auto made = supervisor.spawn_with<disk>({.name = device, .link = true}, device);
+    auto made = supervisor.spawn<disk>({.name = device, .link = true}, device);
     if (!made) co_return made.error();
     co_return made->id();
   }

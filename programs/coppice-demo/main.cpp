@@ -110,7 +110,8 @@ task<> storm(self& me, coppice::runtime* rt, int seconds) {
 
 task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
   me.trap_exits();  // the shop ends before this process does
-  const auto started = co_await coppice::start_link<coppice::supervisor>(me, shop());
+  const coppice::spawn_options linked{.link = true};
+  const auto started = co_await coppice::start<coppice::supervisor>(me, linked, shop());
   if (!started) co_return std::unexpected{started.error()};
   const pid root = started->id();
   say("A shop, and its supervisors:\n");

@@ -43,7 +43,7 @@ class player {
     me.subscribe<coppice::process_ended>();
     const std::function<coppice::supervisor_spec()> init = [this] { return tree::init(&stage_, scenario_.root); };
     const coppice::spawn_options named{.name = scenario_.root, .label = {}, .link = true};
-    const auto begun = co_await coppice::start_with<coppice::supervisor>(me, named, coppice::forever, init);
+    const auto begun = co_await coppice::start<coppice::supervisor>(me, named, init);
     stage_.say("= " + word_for(begun));
     if (begun) stage_.has_begun(scenario_.root, begun->id());
     me.unsubscribe<coppice::process_ended>();

@@ -127,8 +127,8 @@ program applications::start(runtime& rt, run_options how) const {
   if (!signals.empty())
     made.signals_ =
         rt.host().env().os_signals().subscribe(signals, [&rt, relay](os_signal s) { relay->receive(rt, s); });
-  const auto spawned = rt.spawn_with({.name = std::string{program_name}, .label = "applications"},
-                                     detail::program_controller, made.state_);
+  const auto spawned =
+      rt.spawn({.name = std::string{program_name}, .label = "applications"}, detail::program_controller, made.state_);
   if (!spawned) {
     made.signals_.reset();
     made.state_->end({.what = outcome::start_failed,

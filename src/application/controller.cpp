@@ -120,8 +120,8 @@ class controller {
   bool begin_start(std::size_t i) {
     if (const auto missing = missing_for(i)) return cannot_start(i, *missing), false;
     become(i, application_state::starting);
-    const auto made = me_.spawn_with({.label = "application " + name_of(i), .link = true}, application_master,
-                                     std::shared_ptr<const program_state>{program_}, i);
+    const auto made = me_.spawn({.label = "application " + name_of(i), .link = true}, application_master,
+                                std::shared_ptr<const program_state>{program_}, i);
     if (!made) return cannot_start(i, made.error().to_string()), false;
     apps_[i].master = *made;
     return true;

@@ -8,8 +8,7 @@ namespace detail {
 template const server_type& server_type_of<supervisor>() noexcept;
 template result<pid> spawn_object<supervisor>(kernel&, birth&&, supervisor_spec&&);
 template result<pid> spawn_object<supervisor>(kernel&, birth&&, const supervisor_spec&);
-template task<result<ref<supervisor>>> start_server<supervisor>(self&, spawn_options, std::chrono::nanoseconds,
-                                                                supervisor_spec);
+template task<result<ref<supervisor>>> start_server<supervisor>(self&, spawn_options, supervisor_spec);
 
 template const server_type& server_type_of<dynamic_supervisor>() noexcept;
 template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&);
@@ -25,6 +24,10 @@ template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const dynami
 
 result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec) {
   return start<job_supervisor>(rt, spec);
+}
+result<ref<job_supervisor>> start_job_supervisor(runtime& rt, const spawn_options& options,
+                                                 dynamic_supervisor_spec spec) {
+  return start<job_supervisor>(rt, options, spec);
 }
 
 }  // namespace coppice

@@ -95,5 +95,9 @@ result<void> dynamic_supervisor::handle(calls::upgrade_dynamic m) {
 result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, dynamic_supervisor_spec spec) {
   return start<dynamic_supervisor>(rt, spec);
 }
+result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, const spawn_options& options,
+                                                         dynamic_supervisor_spec spec) {
+  return start<dynamic_supervisor>(rt, options, spec);
+}
 
 }  // namespace coppice

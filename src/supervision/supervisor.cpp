@@ -139,8 +139,8 @@ result<void> supervisor::handle(calls::upgrade m) {
 result<ref<supervisor>> start_supervisor(runtime& rt, supervisor_spec spec) {
   return start<supervisor>(rt, std::move(spec));
 }
-result<ref<supervisor>> start_supervisor(runtime& rt, std::string name, supervisor_spec spec) {
-  return start_named<supervisor>(rt, std::move(name), std::move(spec));
+result<ref<supervisor>> start_supervisor(runtime& rt, const spawn_options& options, supervisor_spec spec) {
+  return start<supervisor>(rt, options, std::move(spec));
 }
 
 }  // namespace coppice

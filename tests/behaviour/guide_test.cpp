@@ -117,7 +117,7 @@ task<> visitor(self& me, players all) {
 }
 
 task<> club(self& me) {
-  const players all = players::start_link(me);  // a value: copies mean the same registry
+  const players all = players::spawn_link(me);  // a value: copies mean the same registry
   me.spawn(player, all, "anna");
   me.spawn(visitor, all);
   co_await me.sleep(1h);

@@ -31,7 +31,7 @@ task<bool> somebody_has_it(self& me) {
 }
 
 task<> different_keys(self& me) {
-  const names in = names::start_link(me);
+  const names in = names::spawn_link(me);
   me.spawn(locks, in, "a", me.id());
   me.spawn(locks, in, "b", me.id());
   const bool first = co_await somebody_has_it(me);
@@ -44,7 +44,7 @@ TEST(registry_lock, different_keys_do_not_wait_for_each_other) {
 
 enum class end : std::uint8_t { normally, by_failing, by_a_kill };
 task<> same_key(self& me, end how) {
-  const names in = names::start_link(me);
+  const names in = names::spawn_link(me);
   std::vector<pid> all;
   for (int i = 0; i < 5; ++i) {
     all.push_back(me.spawn(locks, in, "a", me.id()));
@@ -69,7 +69,7 @@ TEST(registry_lock, a_holder_that_fails_or_is_killed_releases_it) {
 }
 
 task<> waiter_ends(self& me) {
-  const names in = names::start_link(me);
+  const names in = names::spawn_link(me);
   const pid first = me.spawn(locks, in, "a", me.id());
   co_await me.sleep(1ms);
   const pid second = me.spawn(locks, in, "a", me.id());
@@ -88,7 +88,7 @@ TEST(registry_lock, who_ends_while_it_waits_is_passed_over) {
 }
 
 task<> gives_up(self& me) {
-  const names in = names::start_link(me);
+  const names in = names::spawn_link(me);
   const pid first = me.spawn(locks, in, "a", me.id());
   const has_it one = co_await me.receive<has_it>();
   (void)one;
@@ -102,7 +102,7 @@ task<> gives_up(self& me) {
 TEST(registry_lock, who_gives_up_in_time_leaves_the_line) { EXPECT_EQ(in_the_world(gives_up), exit_reason::normal()); }
 
 task<> holds_for_a_scope(self& me) {
-  const names in = names::start_link(me);
+  const names in = names::spawn_link(me);
   {
     auto held = co_await in.lock("a");
     EXPECT_TRUE(held.has_value());
@@ -127,7 +127,7 @@ task<> increments(self&, names in, int* counter, int rounds) {
   }
 }
 task<> counts_together(self& me) {
-  const names in = names::start_link(me);
+  const names in = names::spawn_link(me);
   int counter = 0;
   for (int i = 0; i < 4; ++i) me.spawn_monitor(increments, in, &counter, 500);
   for (int i = 0; i < 4; ++i) {

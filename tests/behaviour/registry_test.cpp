@@ -54,7 +54,7 @@ task<> end_it(self& me, pid who) {
 // ---- unique keys
 
 task<> registers(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const pid a = co_await make_holder(me, all, "a", 1);
   const result<void> mine = all.register_as(me, "mine", 2);
   EXPECT_TRUE(mine.has_value());
@@ -77,7 +77,7 @@ TEST(registry, finds_what_was_registered) {
 }
 
 task<> registers_twice(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const pid a = co_await make_holder(me, all, "a", 1);
   const result<void> taken = all.register_as(me, "a", 2);
   EXPECT_EQ(taken.error().code(), errc::name_taken);
@@ -101,7 +101,7 @@ task<> is_refused(self& me, names all) {
 TEST(registry, who_is_refused_is_not_linked) {
   sim::world w{3};
   runtime& rt = w.add_node().rt();
-  const names all = names::start(rt);
+  const names all = names::spawn(rt);
   rt.spawn(holder<names>, all, "a", 1, pid{});
   w.run();
   const pid refused = rt.spawn(is_refused, all);
@@ -131,7 +131,7 @@ TEST(registry, an_entry_of_the_dead_is_replaced_on_the_spot) {
   pid keeper;
   sim::world w{3};
   sim::node& n = w.add_node();
-  const names all = names::start(n.rt());
+  const names all = names::spawn(n.rt());
   const pid dead = n.rt().spawn(holder<names>, all, "a", 1, pid{});
   w.run_for(1ms);
   const pid p = n.rt().spawn(takes_over, all, dead, &keeper);
@@ -142,7 +142,7 @@ TEST(registry, an_entry_of_the_dead_is_replaced_on_the_spot) {
 }
 
 task<> sees_ends(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const pid a = co_await make_holder(me, all, "a", 1);
   const pid b = co_await make_holder(me, all, "b", 2);
   co_await end_it(me, a);
@@ -162,7 +162,7 @@ TEST(registry, entries_vanish_with_their_process) {
 }
 
 task<> unregisters(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const pid other = co_await make_holder(me, all, "other", 1);
   const result<void> mine = all.register_as(me, "mine", 2);
   EXPECT_EQ(all.unregister(me, "mine"), 1U);
@@ -177,7 +177,7 @@ TEST(registry, unregister_is_idempotent_and_for_own_entries_only) {
 }
 
 task<> unregisters_some(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   EXPECT_TRUE(all.register_as(me, "a", 1).has_value());
   all.add_listener(me.id());
   EXPECT_EQ(all.unregister_if(me, "a", [](int n) { return n == 2; }), 0U);
@@ -192,7 +192,7 @@ TEST(registry, unregister_if_takes_only_what_its_predicate_wants) {
 }
 
 task<> updates(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const pid other = co_await make_holder(me, all, "other", 1);
   (void)other;
   const result<void> mine = all.register_as(me, "mine", 2);
@@ -209,7 +209,7 @@ TEST(registry, a_process_updates_the_value_of_its_own_key) { EXPECT_EQ(in_the_wo
 // ---- via
 
 task<> goes_via(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const auto a = all.via("a");
   const result<int> nobody = co_await call<ask>(a);
   EXPECT_EQ(nobody.error().code(), errc::noproc);
@@ -251,19 +251,20 @@ class player {
   int value_;
 };
 task<> starts_players(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const std::string anna = "anna";
-  const result<ref<player>> first = co_await start_link<player>(me, all, anna, 1);
+  const spawn_options linked{.link = true};
+  const result<ref<player>> first = co_await start<player>(me, linked, all, anna, 1);
   EXPECT_EQ(all.where(anna), first->id());
   EXPECT_EQ(all.lookup(anna)[0].value, 1);
-  const result<ref<player>> second = co_await start_link<player>(me, all, anna, 2);
+  const result<ref<player>> second = co_await start<player>(me, linked, all, anna, 2);
   EXPECT_EQ(second.error().code(), errc::name_taken);
   EXPECT_EQ(second.error().text(), "registered by " + to_string(first->id()) + " already");
   const result<int> one = co_await call<ask>(all.via(anna));
   EXPECT_EQ(one, 1);
   const result<void> over = co_await stop(me, *first);
   EXPECT_TRUE(over.has_value());
-  const result<ref<player>> third = co_await start_link<player>(me, all, anna, 3);
+  const result<ref<player>> third = co_await start<player>(me, linked, all, anna, 3);
   const result<int> three = co_await call<ask>(all.via(anna));
   EXPECT_EQ(three, 3);
 }
@@ -281,7 +282,7 @@ static_assert(!has_via<groups> && !has_update<groups>, "a duplicate key names no
 // ---- duplicate keys
 
 task<> registers_duplicates(self& me) {
-  const groups all = groups::start_link(me);
+  const groups all = groups::spawn_link(me);
   const pid a = co_await make_holder(me, all, "red", 1);
   const pid b = co_await make_holder(me, all, "red", 2);
   for (const int n : {3, 4, 4}) EXPECT_TRUE(all.register_as(me, "red", n).has_value());
@@ -304,7 +305,7 @@ TEST(registry, a_duplicate_key_has_many_entries_also_of_one_process) {
 
 using any_key = std::variant<int, std::string>;
 task<> registers_under_any_key(self& me) {
-  const auto all = registry<any_key, int, keys::duplicate>::start_link(me);
+  const auto all = registry<any_key, int, keys::duplicate>::spawn_link(me);
   EXPECT_TRUE(all.register_as(me, any_key{1}, 10).has_value());
   EXPECT_TRUE(all.register_as(me, any_key{"1"}, 20).has_value());
   EXPECT_TRUE(all.register_as(me, any_key{"1"}, 30).has_value());
@@ -320,7 +321,7 @@ TEST(registry, keys_of_any_type_are_the_same_only_when_they_are_equal) {
 }
 
 task<> dispatches(self& me) {
-  const groups all = groups::start_link(me);
+  const groups all = groups::spawn_link(me);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(all.register_as(me, "red", i).has_value());
   int calls = 0;
   all.dispatch("red", [&](const std::vector<groups::entry>& those) {
@@ -339,7 +340,7 @@ TEST(registry, dispatch_calls_here_with_all_entries_of_the_key) {
 }
 
 task<> selects(self& me) {
-  const groups all = groups::start_link(me);
+  const groups all = groups::spawn_link(me);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(all.register_as(me, i % 2 == 0 ? "even" : "odd", i).has_value());
   const auto big = all.select([](const groups::row& r) { return r.key == "even" && r.value >= 90; });
   EXPECT_EQ(big.size(), 5U);
@@ -354,7 +355,7 @@ TEST(registry, select_gives_the_entries_that_a_predicate_wants) {
 // ---- listeners
 
 task<> listens(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   all.add_listener(me.id());
   all.add_listener(me.id());  // once is enough
   const pid a = co_await make_holder(me, all, "a", 1);
@@ -421,7 +422,7 @@ TEST(registry, lost_with_its_keeper_takes_registered_processes_along_and_begins_
 }
 
 task<> second_keeper(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   const auto second = me.spawn_monitor<names::keeper>(all);
   const down d = co_await me.receive<down>();
   EXPECT_EQ(d.who, second.who);
@@ -443,7 +444,7 @@ task<> comes_and_goes(self& me, names in) {
 TEST(registry, links_on_register_and_unlinks_with_the_last_key) {
   sim::world w{5};
   runtime& rt = w.add_node().rt();
-  const names all = names::start(rt);
+  const names all = names::spawn(rt);
   const pid p = rt.spawn(comes_and_goes, all);
   w.run();
   EXPECT_EQ(rt.info(p)->links, std::vector{all.kept_by()});
@@ -467,7 +468,7 @@ task<> of_another_runtime(self& me, names all, bool* refused) {
 TEST(registry, is_for_processes_of_its_own_runtime) {
   bool refused = false;
   sim::world w{5};
-  const names all = names::start(w.add_node().rt());
+  const names all = names::spawn(w.add_node().rt());
   w.add_node().rt().run(of_another_runtime, all, &refused);
   EXPECT_TRUE(refused);
 }
@@ -477,7 +478,7 @@ TEST(registry, outlives_its_runtime_without_entries) {
   {
     sim::world w{5};
     runtime& rt = w.add_node().rt();
-    all = names::start(rt);
+    all = names::spawn(rt);
     rt.spawn(comes_and_goes, all);
     w.run();
     EXPECT_EQ(all.count(), 2U);
@@ -502,7 +503,7 @@ task<> fights_for_a_key(self& me, names all, int rounds, std::atomic<int>* held,
   }
 }
 task<> many_fight(self& me) {
-  const names all = names::start_link(me);
+  const names all = names::spawn_link(me);
   std::atomic<int> held{0};
   std::atomic<int> clashes{0};
   for (int i = 0; i < 8; ++i) me.spawn_monitor(fights_for_a_key, all, 2000, &held, &clashes);
@@ -518,7 +519,7 @@ TEST(registry, a_unique_key_is_unique_on_threads) { EXPECT_EQ(on_threads(many_fi
 TEST(registry, is_not_stopped_by_a_message_that_looks_like_an_exit) {
   sim::world w{7};
   runtime& rt = w.add_node().rt();
-  const names all = names::start(rt);
+  const names all = names::spawn(rt);
   ASSERT_TRUE(w.settle());
   const pid keeper = all.kept_by();
   rt.send(keeper, exited{.from = keeper, .reason = exit_reason::error("forged")});

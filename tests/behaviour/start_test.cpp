@@ -166,7 +166,7 @@ task<> tries_twice(self& me, diary* book) {
   for (const char* how : {"fail", "stop", "throw", "ignore", "ok"}) {
     settings s{.init = how};
     spawn_options options{.name = "smith", .link = true};
-    const result<ref<T>> made = co_await start_with<T>(me, std::move(options), forever, book, std::move(s));
+    const result<ref<T>> made = co_await start<T>(me, options, book, std::move(s));
     book->add(made ? "made" : std::string{to_string(made.error().code())});
     const auto stray = co_await me.receive<exited, down>(0s);
     EXPECT_TRUE(std::holds_alternative<timed_out>(stray)) << "after " << how;
@@ -191,7 +191,7 @@ struct knows_its_name {
 };
 task<> starts_by_name(self& me, pid* seen) {
   spawn_options options{.name = "smith", .link = true};
-  const auto made = co_await start_with<knows_its_name>(me, std::move(options), forever, seen);
+  const auto made = co_await start<knows_its_name>(me, options, seen);
   EXPECT_TRUE(made);
 }
 TEST(server_start_name, is_there_when_init_runs) {
@@ -306,11 +306,11 @@ TEST(server_start_waiting, an_order_to_exit_waits_until_init_is_over) {
 TEST(server_start_from_a_thread, waits_for_init) {
   diary book;
   runtime rt{{.workers = 2, .level = log_level::off}};
-  const auto made = start_named<waiting>(rt, "smith", &book, settings{});
+  const auto made = start<waiting>(rt, {.name = "smith"}, &book, settings{});
   ASSERT_TRUE(made);
   EXPECT_EQ(rt.where("smith"), made->id());
   EXPECT_EQ(rt.call<echo>(*made, 3), 3);
-  EXPECT_EQ(start_named<waiting>(rt, "smith", &book, settings{}).error().code(), errc::name_taken);
+  EXPECT_EQ(start<waiting>(rt, {.name = "smith"}, &book, settings{}).error().code(), errc::name_taken);
   EXPECT_TRUE(stop(rt, *made));
   EXPECT_EQ(book.take(), (lines{"init", "terminate normal"}));
   EXPECT_EQ(stop(rt, *made).error().code(), errc::noproc);

@@ -19,9 +19,10 @@ int no_value_today() { throw std::runtime_error{"no value today"}; }
 
 task<> starts_agents(self& me) {
   me.trap_exits();
-  const result<ref<agent<int>>> good = co_await start_link<agent<int>>(me, 41);
+  const spawn_options linked{.link = true};
+  const result<ref<agent<int>>> good = co_await start<agent<int>>(me, linked, 41);
   EXPECT_TRUE(good.has_value());
-  const result<ref<agent<int>>> bad = co_await start_link<agent<int>>(me, &no_value_today);
+  const result<ref<agent<int>>> bad = co_await start<agent<int>>(me, linked, &no_value_today);
   EXPECT_EQ(bad.error().code(), errc::start_failed);
   EXPECT_NE(bad.error().to_string().find("no value today"), std::string::npos) << bad.error();
   const result<void> over = co_await stop(me, *good);
@@ -38,7 +39,8 @@ TEST(behaviours, starting_an_agent_waits_for_its_initial_value) {
 using names = registry<std::string>;
 task<> starts_a_keeper(self& me) {
   const names all;
-  const result<ref<names::keeper>> keeper = co_await start_link<names::keeper>(me, all);
+  const spawn_options linked{.link = true};
+  const result<ref<names::keeper>> keeper = co_await start<names::keeper>(me, linked, all);
   EXPECT_TRUE(keeper.has_value());
   EXPECT_TRUE(all.register_as(me, "a").has_value()) << "it keeps the registry from its start";
   all.unregister(me, "a");
@@ -58,7 +60,8 @@ struct silent {
 };
 task<> stops_a_bus(self& me) {
   const auto mark = std::make_shared<int>(0);
-  const result<ref<event_bus<int>>> bus = co_await start_link<event_bus<int>>(me);
+  const spawn_options linked{.link = true};
+  const result<ref<event_bus<int>>> bus = co_await start<event_bus<int>>(me, linked);
   const result<void> added = co_await add_handler<silent>(*bus, "a", mark);
   EXPECT_EQ(mark.use_count(), 2);
   const result<void> over = co_await stop(me, *bus);
@@ -103,7 +106,8 @@ class calculator {
 };
 task<> calculates(self& me) {
   me.trap_exits();
-  const result<ref<calculator>> c = co_await start_link<calculator>(me);
+  const spawn_options linked{.link = true};
+  const result<ref<calculator>> c = co_await start<calculator>(me, linked);
   const result<int> nine = co_await c->call<calculator::square>(3);
   EXPECT_EQ(nine, 9);
   const result<int> sum = co_await c->call<calculator::sum_of_squares>(10);

@@ -284,8 +284,8 @@ class workshop {
   static task<> starts(self& me, diary* book, settings how, starter_settings by, workshop* shop) {
     shop->starter = me.id();
     if (by.traps) me.trap_exits();
-    spawn_options options{.name = by.name, .link = by.links};
-    result<ref<T>> made = co_await start_with<T>(me, std::move(options), by.within, book, std::move(how));
+    const spawn_options options{.name = by.name, .link = by.links, .within = by.within};
+    result<ref<T>> made = co_await coppice::start<T>(me, options, book, std::move(how));
     shop->started = made;
     book->add(made ? "started" : "not started");
     for (;;) {

@@ -59,7 +59,7 @@ TEST(abandon, links_and_monitors_are_told_and_the_name_is_free) {
   trap_door door;
   std::latch back{1};
   runtime rt{quiet()};
-  const pid stuck = *rt.spawn_with({.name = "hanger"}, gets_stuck, &door, &back);
+  const pid stuck = *rt.spawn({.name = "hanger"}, gets_stuck, &door, &back);
   std::latch ready{2};
   down d;
   exited x;

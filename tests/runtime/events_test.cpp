@@ -87,7 +87,7 @@ TEST(events, the_end_of_a_process_is_published_with_name_label_and_reason) {
   runtime rt{quiet()};
   pid p;
   const auto seen =
-      events_during<process_ended>(rt, 1, [&] { p = *rt.spawn_with({.name = "loser", .label = "loses"}, fails); });
+      events_during<process_ended>(rt, 1, [&] { p = *rt.spawn({.name = "loser", .label = "loses"}, fails); });
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].who, p);
   EXPECT_EQ(seen[0].name, "loser");
@@ -196,7 +196,7 @@ TEST(log, on_standard_error_is_one_line_a_record_whatever_it_says) {
 TEST(log, gets_a_record_of_every_process_that_fails_and_of_no_other) {
   const auto sink = std::make_shared<recorder>();
   runtime rt{{.workers = 2, .log = sink}};
-  const pid p = *rt.spawn_with({.name = "loser", .label = "loses"}, fails);
+  const pid p = *rt.spawn({.name = "loser", .label = "loses"}, fails);
   const pid q = rt.spawn(idles);
   rt.send(q, go{});
   rt.wait(p);

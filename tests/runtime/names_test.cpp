@@ -111,16 +111,16 @@ TEST(name, a_process_names_itself_and_is_reached_by_that_name) {
   EXPECT_EQ(rt.counters().dead_letters, 1U);
 }
 
-// ---- spawn_with
+// ---- spawn with options
 
 task<> knows_its_name(self& me, bool* was_there) {
   *was_there = me.where("server") == me.id();
   co_await me.receive<go>();
 }
-TEST(spawn_with, a_name_is_there_before_the_first_line_runs) {
+TEST(spawn_with_options, a_name_is_there_before_the_first_line_runs) {
   runtime rt{quiet()};
   bool was_there = false;
-  const auto p = rt.spawn_with({.name = "server"}, knows_its_name, &was_there);
+  const auto p = rt.spawn({.name = "server"}, knows_its_name, &was_there);
   ASSERT_TRUE(p);
   EXPECT_EQ(rt.where("server"), *p);
   rt.send(*p, go{});
@@ -136,16 +136,16 @@ struct counted {
   explicit counted(std::atomic<int>* n) { ++*n; }
   void handle(go) {}
 };
-TEST(spawn_with, a_name_that_is_taken_starts_nothing) {
+TEST(spawn_with_options, a_name_that_is_taken_starts_nothing) {
   std::atomic<int> started{0};
   {
     runtime rt{quiet()};
-    const auto first = rt.spawn_with({.name = "server"}, wait_for_go);
+    const auto first = rt.spawn({.name = "server"}, wait_for_go);
     ASSERT_TRUE(first);
-    const auto body = rt.spawn_with({.name = "server"}, runs, &started);
+    const auto body = rt.spawn({.name = "server"}, runs, &started);
     ASSERT_FALSE(body);
     EXPECT_EQ(body.error().code(), errc::name_taken);
-    const auto object = rt.spawn_with<counted>({.name = "server"}, &started);
+    const auto object = rt.spawn<counted>({.name = "server"}, &started);
     ASSERT_FALSE(object);
     EXPECT_EQ(object.error().code(), errc::name_taken);
     EXPECT_EQ(rt.where("server"), *first);
@@ -156,22 +156,22 @@ TEST(spawn_with, a_name_that_is_taken_starts_nothing) {
 
 task<> spawns_a_taken_name(self& me, std::vector<error_code>* codes) {
   spawn_options options{.name = "server", .link = true};
-  const auto first = me.spawn_with(options, wait_for_go);
-  const auto second = me.spawn_with(options, wait_for_go);
+  const auto first = me.spawn(options, wait_for_go);
+  const auto second = me.spawn(options, wait_for_go);
   if (!second) codes->push_back(second.error().code());
   co_await me.yield();  // and nothing came over the link that was never made
 }
-TEST(spawn_with, a_taken_name_does_not_harm_a_linked_parent) {
+TEST(spawn_with_options, a_taken_name_does_not_harm_a_linked_parent) {
   runtime rt{quiet()};
   std::vector<error_code> codes;
   rt.wait(rt.spawn(spawns_a_taken_name, &codes));
   EXPECT_EQ(codes, std::vector<error_code>{errc::name_taken});
 }
 
-TEST(spawn_with, an_object_may_have_a_name_and_a_label) {
+TEST(spawn_with_options, an_object_may_have_a_name_and_a_label) {
   runtime rt{quiet()};
   std::atomic<int> started{0};
-  const auto p = rt.spawn_with<counted>({.name = "counter", .label = "for tests"}, &started);
+  const auto p = rt.spawn<counted>({.name = "counter", .label = "for tests"}, &started);
   ASSERT_TRUE(p);
   EXPECT_EQ(rt.where("counter"), p->id());
 }
@@ -211,7 +211,7 @@ TEST(name, given_to_a_process_that_is_ending_is_never_left_behind) {
 }
 
 task<> ends_when_found(self& me) { co_await me.receive<go>(); }
-TEST(spawn_with, whoever_finds_the_name_reaches_the_process) {
+TEST(spawn_with_options, whoever_finds_the_name_reaches_the_process) {
   runtime rt{{.workers = 1, .level = log_level::off}};
   std::atomic<bool> enough{false};
   std::jthread looks{[&] {
@@ -224,7 +224,7 @@ TEST(spawn_with, whoever_finds_the_name_reaches_the_process) {
     }
   }};
   for (int i = 0; i < 2'000 && rt.counters().dead_letters == 0; ++i) {
-    const auto p = rt.spawn_with({.name = "new"}, ends_when_found);
+    const auto p = rt.spawn({.name = "new"}, ends_when_found);
     while (p && rt.alive(*p) && rt.counters().dead_letters == 0) std::this_thread::yield();
   }
   EXPECT_EQ(rt.counters().dead_letters, 0U) << "it was found before it could be reached";
@@ -260,7 +260,7 @@ TEST(name, is_free_before_those_who_call_its_process_hear_of_the_end) {
   error_code heard = errc::invalid;
   bool got_it = false;
   runtime rt{{.workers = 2, .stall_after = std::chrono::milliseconds{0}, .level = log_level::off}};
-  const auto owner = rt.spawn_with({.name = "db"}, takes_a_request_and_waits, &taken, &tried);
+  const auto owner = rt.spawn({.name = "db"}, takes_a_request_and_waits, &taken, &tried);
   ASSERT_TRUE(owner);
   const pid caller = rt.spawn(wants_the_name, *owner, &tried, &heard, &got_it);
   taken.wait();

@@ -42,7 +42,7 @@ task<> dresses_up(self& me, std::latch* ready) {
 TEST(info, shows_what_a_process_is) {
   runtime rt{quiet()};
   std::latch ready{1};
-  const pid p = *rt.spawn_with({.name = "seen"}, dresses_up, &ready);
+  const pid p = *rt.spawn({.name = "seen"}, dresses_up, &ready);
   ready.wait();
   const process_info seen = info_at_rest(rt, p);
   EXPECT_EQ(seen.id, p);

@@ -90,7 +90,7 @@ TEST(runtime_send, by_name_reaches_who_has_it_and_is_a_dead_letter_when_nobody_h
   std::vector<std::string> seen;
   rt.send("station", weather{"fog"});
   EXPECT_EQ(rt.counters().dead_letters, 1U);
-  const auto p = rt.spawn_with({.name = "station"}, notes_weather, &seen);
+  const auto p = rt.spawn({.name = "station"}, notes_weather, &seen);
   ASSERT_TRUE(p);
   rt.send("station", weather{"rain"});
   const weather kept{"snow"};

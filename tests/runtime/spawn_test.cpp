@@ -84,7 +84,7 @@ TEST(spawn, into_a_full_table_throws_and_says_what_to_do) {
     EXPECT_EQ(failed.why().code(), errc::capacity);
     EXPECT_NE(std::string{failed.what()}.find("runtime_options::processes"), std::string::npos) << failed.what();
   }
-  const auto refused = rt.spawn_with({.name = "eleventh"}, wait_for_go);
+  const auto refused = rt.spawn({.name = "eleventh"}, wait_for_go);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), errc::capacity);
   EXPECT_EQ(rt.where("eleventh"), pid{});
@@ -98,7 +98,7 @@ void wait_until_ended(runtime& rt, std::uint64_t count) {
 std::vector<pid> spawn_patiently(runtime& rt, std::size_t wanted) {
   std::vector<pid> all;
   for (int tries = 0; tries < 10'000 && all.size() < wanted; ++tries) {
-    const auto one = rt.spawn_with({}, wait_for_go);
+    const auto one = rt.spawn({}, wait_for_go);
     if (one)
       all.push_back(*one);
     else
@@ -128,7 +128,7 @@ TEST(spawn, finds_the_room_of_all_processes_that_have_ended_wherever_they_ran) {
 
 task<> spawn_and_tell(self& me, int count, std::atomic<int>* started) {
   for (int i = 0; i < count; ++i) {
-    const auto one = me.spawn_with({}, wait_for_go);
+    const auto one = me.spawn({}, wait_for_go);
     if (one) ++*started;
   }
   co_return;
@@ -188,7 +188,7 @@ struct spawns_at_its_end {
   spawns_at_its_end(const spawns_at_its_end&) = delete;
   spawns_at_its_end& operator=(const spawns_at_its_end&) = delete;
   ~spawns_at_its_end() {
-    const auto started = process->spawn_with({}, wait_for_go);
+    const auto started = process->spawn({}, wait_for_go);
     if (!started) why->emplace(started.error());
   }
   self* process;

@@ -72,7 +72,7 @@ TEST(stall, is_published_with_pid_name_and_label) {
   std::latch ready{1};
   const pid watcher = rt.spawn(waits_for_stall, &ready, &seen);
   ready.wait();
-  const auto stuck = rt.spawn_with({.name = "hanger", .label = "hangs in a test"}, gets_stuck, &door, &back);
+  const auto stuck = rt.spawn({.name = "hanger", .label = "hangs in a test"}, gets_stuck, &door, &back);
   rt.send(*stuck, go{});
   rt.wait(watcher);
   EXPECT_EQ(seen.who, *stuck);
@@ -87,7 +87,7 @@ TEST(stall, is_logged_with_pid_name_and_label) {
   std::latch back{1};
   const auto log = std::make_shared<recorder>();
   runtime rt{{.workers = 1, .stall_after = 20ms, .log = log}};
-  const auto stuck = rt.spawn_with({.name = "hanger", .label = "hangs in a test"}, gets_stuck, &door, &back);
+  const auto stuck = rt.spawn({.name = "hanger", .label = "hangs in a test"}, gets_stuck, &door, &back);
   rt.send(*stuck, go{});
   while (!log->has("holds its worker")) std::this_thread::yield();
   door.open();

@@ -231,7 +231,7 @@ TEST(world, a_spawn_without_memory_throws_and_leaves_nothing) {
   const pid parent = rt.spawn(tries_to_spawn, &failures, &child);
   w.fail_at("spawn.allocate", 1);
   EXPECT_THROW(rt.spawn(idler), std::bad_alloc);
-  EXPECT_THROW((void)rt.spawn_with({.name = "named"}, idler), std::bad_alloc);
+  EXPECT_THROW((void)rt.spawn({.name = "named"}, idler), std::bad_alloc);
   EXPECT_TRUE(w.run());
   EXPECT_EQ(failures, 3);
   EXPECT_EQ(child, pid{});

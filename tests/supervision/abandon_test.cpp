@@ -123,10 +123,10 @@ pid wait_for_another(runtime& rt, ref<supervisor> tree, const std::string& id, p
 
 TEST(supervisor_on_threads, restarts_from_the_initial_state) {
   runtime rt{quiet()};
-  const auto tree = start_supervisor(rt, "tree", {.children = {child<counter>()}});
+  const auto tree = start_supervisor(rt, {.name = "tree"}, {.children = {child<counter>()}});
   ASSERT_TRUE(tree);
   EXPECT_EQ(rt.where("tree"), tree->id());
-  EXPECT_EQ(start_supervisor(rt, "tree", {}).error().code(), errc::name_taken);
+  EXPECT_EQ(start_supervisor(rt, {.name = "tree"}, {}).error().code(), errc::name_taken);
   const ref<counter> first{rt.call(which_child(*tree, "counter"))->who};
   EXPECT_EQ(rt.call<counter::bump>(first), 1);
   EXPECT_EQ(rt.call<counter::bump>(first), 2);

@@ -157,7 +157,8 @@ class family {
   static task<> parent(self& me, supervisor_spec spec, std::optional<result<ref<supervisor>>>* started,
                        std::optional<exit_reason>* ended) {
     me.trap_exits();
-    result<ref<supervisor>> made = co_await start_link<supervisor>(me, std::move(spec));
+    const spawn_options linked{.link = true};
+    result<ref<supervisor>> made = co_await coppice::start<supervisor>(me, linked, std::move(spec));
     *started = made;
     if (!made) co_return;
     for (;;) {

@@ -145,7 +145,7 @@ TEST(job_supervisor, a_permanent_job_that_just_finishes_uses_up_the_limit) {
       +[](self& me, ref<job_supervisor> jobs) -> task<> {
         me.monitor(jobs.id());
         const child_options always{.restart = restart::permanent};
-        const auto j = co_await start_job_with(jobs, always, count_runs);
+        const auto j = co_await start_job(jobs, always, count_runs);
         co_await me.receive<down>();
       },
       o.jobs);
@@ -168,7 +168,7 @@ TEST(job_supervisor, a_transient_job_is_run_again_until_it_succeeds) {
   o.rt().spawn(
       +[](self&, ref<job_supervisor> jobs) -> task<> {
         const child_options until_it_works{.restart = restart::transient};
-        const auto j = co_await start_job_with(jobs, until_it_works, works_at_the_third_attempt);
+        const auto j = co_await start_job(jobs, until_it_works, works_at_the_third_attempt);
         EXPECT_TRUE(j);
       },
       o.jobs);
@@ -184,7 +184,7 @@ task<> stays(self& me) {
 }
 task<> starts_and_terminates(self&, ref<job_supervisor> jobs, std::vector<std::string>* into) {
   const child_options patient{.shutdown = 1s};
-  const result<pid> job = co_await start_job_with(jobs, patient, stays);
+  const result<pid> job = co_await start_job(jobs, patient, stays);
   const result<void> first = co_await terminate_child(jobs, *job);
   into->push_back(first ? "terminated" : first.error().to_string());
   const result<void> second = co_await terminate_child(jobs, *job);
@@ -319,7 +319,8 @@ TEST(job_supervisor, a_job_that_is_let_go_before_it_has_begun_does_no_harm) {
 
 task<> lets_many_go(self& me, int rounds) {
   const dynamic_supervisor_spec any_number;
-  const auto jobs = co_await start_link<job_supervisor>(me, any_number);
+  const spawn_options linked{.link = true};
+  const auto jobs = co_await start<job_supervisor>(me, linked, any_number);
   for (int i = 0; i < rounds; ++i) {
     result<job<int>> killed = co_await async_under(me, *jobs, for_ever, 1);
     const std::optional<result<int>> nothing = co_await killed->kill();

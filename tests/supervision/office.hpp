@@ -29,7 +29,8 @@ class office {
     rt().spawn(
         +[](self& me, dynamic_supervisor_spec s, ref<job_supervisor>* into) -> task<> {
           me.trap_exits();
-          const auto made = co_await start_link<job_supervisor>(me, s);
+          const spawn_options linked{.link = true};
+          const auto made = co_await start<job_supervisor>(me, linked, s);
           *into = *made;
           co_await me.receive<never>();
         },

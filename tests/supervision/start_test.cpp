@@ -68,7 +68,8 @@ TEST(supervisor_start, looks_at_its_own_settings_before_its_children) {
 }
 
 task<> starts_without_trapping(self& me, supervisor_spec spec, bool* went_on) {
-  const auto made = co_await start_link<supervisor>(me, std::move(spec));
+  const spawn_options linked{.link = true};
+  const auto made = co_await start<supervisor>(me, linked, std::move(spec));
   *went_on = true;
   EXPECT_FALSE(made);
 }
@@ -95,7 +96,8 @@ TEST(supervisor_start, that_fails_takes_a_caller_with_it_that_does_not_trap) {
 
 task<> starts_and_looks(self& me, supervisor_spec spec, bool* stray) {
   me.trap_exits();
-  const auto made = co_await start_link<supervisor>(me, std::move(spec));
+  const spawn_options linked{.link = true};
+  const auto made = co_await start<supervisor>(me, linked, std::move(spec));
   EXPECT_FALSE(made);
   const auto m = co_await me.receive<exited, down>(1s);
   *stray = !std::holds_alternative<timed_out>(m);
@@ -284,7 +286,7 @@ struct go_away {};
 task<> squatter(self& me) { co_await me.receive<go_away>(); }
 TEST(supervised_name, that_is_taken_by_somebody_else_is_a_failed_start) {
   family f;
-  const auto other = f.rt().spawn_with({.name = "smith"}, squatter);
+  const auto other = f.rt().spawn({.name = "smith"}, squatter);
   ASSERT_TRUE(other);
   const auto started = f.start({.children = {f.child("a", {.name = "smith"})}});
   ASSERT_FALSE(started);

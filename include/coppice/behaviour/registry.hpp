@@ -2,7 +2,7 @@
 /// A registry: finds processes by keys of your own type, with a value for each entry.
 ///
 ///     using players = registry<std::string, int>;      // a key belongs to one process at a time
-///     const players all = players::start_link(me);     // a value: all copies are the same registry
+///     const players all = players::spawn_link(me);     // a value: all copies are the same registry
 ///     ...
 ///     const result<void> mine = all.register_as(me, "anna", 1500);
 ///     me.send(all.via("anna"), challenge{});            // wherever a pid is wanted
@@ -62,12 +62,12 @@ class registry {
   /// A new registry, without a keeper.
   registry() : table_{std::make_shared<table>()} {}
   /// A new one with its keeper.
-  [[nodiscard]] static registry start_link(self& me) {
+  [[nodiscard]] static registry spawn_link(self& me) {
     const registry made;
     made.table_->attach(me.host(), me.spawn_link<keeper>(made).id(), me.id());
     return made;
   }
-  [[nodiscard]] static registry start(runtime& rt) {
+  [[nodiscard]] static registry spawn(runtime& rt) {
     const registry made;
     made.table_->attach(rt.host(), rt.spawn<keeper>(made).id(), pid{});
     return made;

@@ -7,11 +7,11 @@ namespace coppice {
 namespace detail {
 
 template <class T, class... Args>
-task<result<ref<T>>> start_server(self& me, spawn_options options, std::chrono::nanoseconds within, Args... args) {
+task<result<ref<T>>> start_server(self& me, spawn_options options, Args... args) {
   const std::uint64_t number = new_start_number(me);
   monitor_ref watched{};
   if (const kernel_section mine{me.process(), me.id().serial()}) watched = me.host().monitor_unborn(me.process());
-  birth with = birth_with(std::move(options), me.id());
+  birth with = birth_with(options, me.id());
   const bool linked = with.linked;
   with.watched_as = watched;
   with.ack = number;
@@ -19,7 +19,7 @@ task<result<ref<T>>> start_server(self& me, spawn_options options, std::chrono::
   if (!spawned) co_return std::unexpected{spawned.error()};
   const pid child = *spawned;
   me.host().adopt(me.process(), me.id(), child, linked, watched);
-  const start_outcome out = co_await await_start(me, child, number, within, watched, nullptr);
+  const start_outcome out = co_await await_start(me, child, number, options.within, watched, nullptr);
   me.demonitor(watched, flush::yes);
   if (out.what != start_outcome::kind::ready) co_return std::unexpected{out.to_error(child)};
   co_return ref<T>{child};
@@ -27,29 +27,31 @@ task<result<ref<T>>> start_server(self& me, spawn_options options, std::chrono::
 
 template <class T, class... Args>
 task<result<ref<T>>> start_from_outside(self& me, spawn_options options, Args... args) {
-  return start_server<T, Args...>(me, std::move(options), forever, std::move(args)...);
+  options.link = false;  // the process that waits for the thread is not the parent
+  return start_server<T, Args...>(me, std::move(options), std::move(args)...);
 }
 
 }  // namespace detail
 
-/// Starts a server, linked to this process, and waits until its `init` is over.
+/// Starts a server and waits until its `init` is over.
 ///
-///     const result<ref<counter>> made = co_await start_link<counter>(me, 41);
+///     const spawn_options options{.name = "visits", .link = true, .within = 5s};
+///     const result<ref<counter>> made = co_await start<counter>(me, options, 41);
 ///
 /// Errors: `ignored`, `start_failed` (with the failure of its constructor or `init`), or the error that its `init`
-/// returned. This process is linked to the server from the beginning: if the server fails, this process ends too,
-/// unless it traps exits; if `init` returns `ignore` or `fail`, the server ends normally and this process is not
-/// affected. When the error is returned, the server has ended, its name is free and no `exited` of it will come.
+/// returned; `name_taken`: nothing was started; `timeout`: it took longer than `within` and was killed. With `link`
+/// this process is linked to the server from the beginning: if the server fails, this process ends too, unless it traps
+/// exits; if `init` returns `ignore` or `fail`, the server ends normally and this process is not affected. When the
+/// error is returned, the server has ended, its name is free and no `exited` of it will come.
 template <class T, class... Args>
-[[nodiscard]] task<result<ref<T>>> start_link(self& me, Args... args) {
-  return detail::start_server<T, Args...>(me, {.link = true}, forever, std::move(args)...);
+[[nodiscard]] task<result<ref<T>>> start(self& me, const spawn_options& options, Args... args) {
+  return detail::start_server<T, Args...>(me, options, std::move(args)...);
 }
-/// With a name, a label, or without the link. A server whose start takes longer than `within` is killed: `timeout`.
-/// `name_taken`: nothing was started.
+/// The same without options: no name and no link.
 template <class T, class... Args>
-[[nodiscard]] task<result<ref<T>>> start_with(self& me, spawn_options options, std::chrono::nanoseconds within,
-                                              Args... args) {
-  return detail::start_server<T, Args...>(me, std::move(options), within, std::move(args)...);
+  requires(!detail::options_first<Args...>)
+[[nodiscard]] task<result<ref<T>>> start(self& me, Args... args) {
+  return detail::start_server<T, Args...>(me, {}, std::move(args)...);
 }
 
 /// Stops a server and waits until it has ended: its `terminate` runs. Errors: `noproc`; `exited` if it ended with
@@ -65,12 +67,13 @@ template <class T>
 
 /// From a plain thread: starts a server that has no parent, and waits until its `init` is over.
 template <class T, class... Args>
-[[nodiscard]] result<ref<T>> start(runtime& rt, Args... args) {
-  return rt.await(detail::start_from_outside<T, Args...>, spawn_options{}, std::move(args)...);
+[[nodiscard]] result<ref<T>> start(runtime& rt, const spawn_options& options, Args... args) {
+  return rt.await(detail::start_from_outside<T, Args...>, options, std::move(args)...);
 }
 template <class T, class... Args>
-[[nodiscard]] result<ref<T>> start_named(runtime& rt, std::string name, Args... args) {
-  return rt.await(detail::start_from_outside<T, Args...>, spawn_options{.name = std::move(name)}, std::move(args)...);
+  requires(!detail::options_first<Args...>)
+[[nodiscard]] result<ref<T>> start(runtime& rt, Args... args) {
+  return rt.await(detail::start_from_outside<T, Args...>, spawn_options{}, std::move(args)...);
 }
 /// From a plain thread, as above.
 [[nodiscard]] result<void> stop(runtime& rt, pid who, exit_reason reason = {},

@@ -15,8 +15,7 @@ namespace coppice {
 
 /// How long a call waits unless told otherwise.
 inline constexpr std::chrono::seconds default_call_timeout{5};
-/// For `within`: no limit.
-inline constexpr std::chrono::nanoseconds forever = detail::no_timeout;
+static_assert(forever == detail::no_timeout);
 
 namespace detail {
 

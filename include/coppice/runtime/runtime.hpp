@@ -39,21 +39,20 @@ class runtime {
     return detail::or_throw(detail::spawn_coroutine(*kernel_, {}, std::move(body), std::forward<Args>(args)...));
   }
   template <class T, class... Args>
-    requires detail::object_from<T, Args...>
+    requires(detail::object_from<T, Args...> && !detail::options_first<Args...>)
   ref<T> spawn(Args&&... args) {
     return ref<T>{detail::or_throw(detail::spawn_object<T>(*kernel_, {}, std::forward<Args>(args)...))};
   }
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
-  result<pid> spawn_with(spawn_options options, F body, Args&&... args) {
-    return detail::spawn_coroutine(*kernel_, detail::birth_with(std::move(options), pid{}), std::move(body),
+  result<pid> spawn(const spawn_options& options, F body, Args&&... args) {
+    return detail::spawn_coroutine(*kernel_, detail::birth_with(options, pid{}), std::move(body),
                                    std::forward<Args>(args)...);
   }
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
-  result<ref<T>> spawn_with(spawn_options options, Args&&... args) {
-    auto started =
-        detail::spawn_object<T>(*kernel_, detail::birth_with(std::move(options), pid{}), std::forward<Args>(args)...);
+  result<ref<T>> spawn(const spawn_options& options, Args&&... args) {
+    auto started = detail::spawn_object<T>(*kernel_, detail::birth_with(options, pid{}), std::forward<Args>(args)...);
     if (!started) return std::unexpected{std::move(started.error())};
     return ref<T>{*started};
   }

@@ -23,6 +23,11 @@ concept body_function = std::is_invocable_v<F, self&, std::decay_t<Args>...> &&
 template <class T, class... Args>
 concept object_from =
     std::is_constructible_v<T, std::decay_t<Args>...> || std::is_constructible_v<T, self&, std::decay_t<Args>...>;
+/// Whether the first of the arguments is not for the process, but says how to start it.
+template <class... Args>
+inline constexpr bool options_first = false;
+template <class First, class... Args>
+inline constexpr bool options_first<First, Args...> = std::is_same_v<std::remove_cvref_t<First>, spawn_options>;
 }  // namespace detail
 
 // What the functions of `self` that wait return, to be awaited; see receive.hpp.
@@ -80,7 +85,8 @@ class self {
   [[nodiscard]] pending_receive_within<Ms...> receive(std::chrono::nanoseconds timeout);
 
   // -- processes. `body` is `task<> body(self&, args...)`; arguments are copied into its frame. `spawn<T>(args...)`
-  //    starts an object with handlers instead, see object.hpp. All throw `std::bad_alloc` and `spawn_failed`.
+  //    starts an object with handlers instead, see object.hpp. Without options they throw `std::bad_alloc` and
+  //    `spawn_failed`.
 
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
@@ -92,7 +98,7 @@ class self {
     requires detail::body_function<F, Args...>
   monitored spawn_monitor(F body, Args&&... args);
   template <class T, class... Args>
-    requires detail::object_from<T, Args...>
+    requires(detail::object_from<T, Args...> && !detail::options_first<Args...>)
   ref<T> spawn(Args&&... args);
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
@@ -103,10 +109,10 @@ class self {
   /// With a name, a label or a link. `name_taken` if another process has the name: then nothing was started.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
-  result<pid> spawn_with(spawn_options options, F body, Args&&... args);
+  result<pid> spawn(const spawn_options& options, F body, Args&&... args);
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
-  result<ref<T>> spawn_with(spawn_options options, Args&&... args);
+  result<ref<T>> spawn(const spawn_options& options, Args&&... args);
 
   // -- links, monitors, exits
 

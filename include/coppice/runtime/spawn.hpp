@@ -129,9 +129,9 @@ template <class T, class... Args>
 }
 
 /// Without a parent the link is ignored.
-inline birth birth_with(spawn_options options, pid parent) {
+inline birth birth_with(const spawn_options& options, pid parent) {
   birth with{.parent = parent, .linked = options.link && parent};
-  with.called = birth::by(std::move(options.name), std::move(options.label));
+  with.called = birth::by(std::string{options.name}, std::string{options.label});
   return with;
 }
 
@@ -169,7 +169,7 @@ monitored self::spawn_monitor(F body, Args&&... args) {
 }
 
 template <class T, class... Args>
-  requires detail::object_from<T, Args...>
+  requires(detail::object_from<T, Args...> && !detail::options_first<Args...>)
 ref<T> self::spawn(Args&&... args) {
   return ref<T>{detail::or_throw(detail::spawn_object<T>(*kernel_, {.parent = id()}, std::forward<Args>(args)...))};
 }
@@ -195,22 +195,19 @@ monitored self::spawn_monitor(Args&&... args) {
 
 template <class F, class... Args>
   requires detail::body_function<F, Args...>
-result<pid> self::spawn_with(spawn_options options, F body, Args&&... args) {
-  const bool link = options.link;
-  auto started = detail::spawn_coroutine(*kernel_, detail::birth_with(std::move(options), id()), std::move(body),
+result<pid> self::spawn(const spawn_options& options, F body, Args&&... args) {
+  auto started = detail::spawn_coroutine(*kernel_, detail::birth_with(options, id()), std::move(body),
                                          std::forward<Args>(args)...);
-  if (started && link) adopt(*started, true, {});
+  if (started && options.link) adopt(*started, true, {});
   return started;
 }
 
 template <class T, class... Args>
   requires detail::object_from<T, Args...>
-result<ref<T>> self::spawn_with(spawn_options options, Args&&... args) {
-  const bool link = options.link;
-  auto started =
-      detail::spawn_object<T>(*kernel_, detail::birth_with(std::move(options), id()), std::forward<Args>(args)...);
+result<ref<T>> self::spawn(const spawn_options& options, Args&&... args) {
+  auto started = detail::spawn_object<T>(*kernel_, detail::birth_with(options, id()), std::forward<Args>(args)...);
   if (!started) return std::unexpected{std::move(started.error())};
-  if (link) adopt(*started, true, {});
+  if (options.link) adopt(*started, true, {});
   return ref<T>{*started};
 }
 

@@ -92,6 +92,9 @@ extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, c
 
 /// From a plain thread: starts a dynamic supervisor without a parent.
 [[nodiscard]] result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, dynamic_supervisor_spec spec = {});
+/// The same with a name. Error: `name_taken`.
+[[nodiscard]] result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, const spawn_options& options,
+                                                                       dynamic_supervisor_spec spec);
 
 // The calls of a supervisor `start_child`, with `capacity` as another error, `which_children` and `count_children`;
 // and:

@@ -36,6 +36,9 @@ extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const
 
 /// From a plain thread: starts a job supervisor without a parent.
 [[nodiscard]] result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec = {});
+/// The same with a name. Error: `name_taken`.
+[[nodiscard]] result<ref<job_supervisor>> start_job_supervisor(runtime& rt, const spawn_options& options,
+                                                               dynamic_supervisor_spec spec);
 
 namespace detail {
 
@@ -167,8 +170,8 @@ template <class F, class... Args>
 /// The same with other settings: `{.restart = restart::transient, .shutdown = 1s}`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-[[nodiscard]] pending_call<calls::start_child> start_job_with(ref<job_supervisor> jobs, child_options how, F f,
-                                                              Args&&... args) {
+[[nodiscard]] pending_call<calls::start_child> start_job(ref<job_supervisor> jobs, const child_options& how, F f,
+                                                         Args&&... args) {
   return start_child(jobs, detail::job_spec(std::move(f), std::forward<Args>(args)...).with(how));
 }
 

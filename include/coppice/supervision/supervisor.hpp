@@ -119,15 +119,14 @@ inline constexpr bool is_compiled_once<supervisor> = true;
 extern template const server_type& server_type_of<supervisor>() noexcept;
 extern template result<pid> spawn_object<supervisor>(kernel&, birth&&, supervisor_spec&&);
 extern template result<pid> spawn_object<supervisor>(kernel&, birth&&, const supervisor_spec&);
-extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, spawn_options, std::chrono::nanoseconds,
-                                                                       supervisor_spec);
+extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, spawn_options, supervisor_spec);
 }  // namespace detail
 
 /// From a plain thread: starts a supervisor without a parent, and returns when its children are up. Errors: those of
 /// `check`; `start_failed` when a child could not be started: those before it have been stopped again.
 [[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, supervisor_spec spec);
-/// The same with a name. Error: also `name_taken`.
-[[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, std::string name, supervisor_spec spec);
+/// The same with a name, or with a time limit. Error: also `name_taken`.
+[[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, const spawn_options& options, supervisor_spec spec);
 
 // Calls of supervisors. A process awaits them (`const result<pid> who = co_await start_child(tree,
 // child<worker>(7));`), a plain thread runs them (`rt.call(start_child(tree, ...))`). They wait without limit, because

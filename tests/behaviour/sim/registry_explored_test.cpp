@@ -113,7 +113,7 @@ void property(sim::world& w) {
   const auto b = std::make_shared<ledger>();
   sim::node& n = w.add_node();
   runtime& rt = n.rt();
-  const Registry in = Registry::start(rt);
+  const Registry in = Registry::spawn(rt);
   std::vector<pid> all;
   for (int i = 0; i < 6; ++i) all.push_back(rt.spawn(citizen<Registry>, in, b));
   const bool keeper_ends = w.chance().below(4) == 0;

@@ -76,7 +76,7 @@ void end_in_this_way(way how, std::uint64_t seed) {
   sim::node& a = w.add_node();
   sim::node& b = w.add_node();
   a.rt().connect(std::make_shared<spying_transport>(w.net().attach(a.id()), a.rt(), &left));
-  const auto db = a.rt().spawn_with({.name = "db"}, database, how);
+  const auto db = a.rt().spawn({.name = "db"}, database, how);
   ASSERT_TRUE(db);
   w.run();
   b.rt().spawn(bereaved, *db, &told);

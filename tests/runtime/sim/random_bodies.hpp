@@ -249,7 +249,7 @@ inline void life::spawn_with_name(self& me, int budget) {
   const int name = static_cast<int>(dice().below(name_count));
   spawn_options options{.name = name_number(name), .link = dice().chance(0.5)};
   const bool linked = options.link;
-  const result<pid> child = me.spawn_with(std::move(options), actor, &program_, budget);
+  const result<pid> child = me.spawn(std::move(options), actor, &program_, budget);
   if (!child) {
     write({.kind = what::spawn_failed, .code = child.error().code() == errc::name_taken ? 1 : 2, .name = name});
     return;

@@ -89,7 +89,7 @@ void spawn_another(self& me, storm& s, dice& d) {
     case 0: me.spawn_link(mortal, &s, seed); break;
     case 1: (void)me.spawn_monitor(mortal, &s, seed); break;
     case 2:
-      (void)me.spawn_with({.name = "name" + std::to_string(seed % 50), .label = "of the storm"}, mortal, &s, seed);
+      (void)me.spawn({.name = "name" + std::to_string(seed % 50), .label = "of the storm"}, mortal, &s, seed);
       break;
     default: me.spawn(mortal, &s, seed); break;
   }
