@@ -60,10 +60,10 @@ int main() {
 
   coppice::runtime rt;
   const ref<counter> counters = rt.spawn<counter>(0);
-  std::cout << "bump: " << *rt.call<counter::bump>(counters) << '\n';
-  std::cout << "bump by 3: " << *rt.call<counter::bump>(counters, 3) << '\n';
+  std::cout << "bump: " << *rt.call(counters.call<counter::bump>()) << '\n';
+  std::cout << "bump by 3: " << *rt.call(counters.call<counter::bump>(3)) << '\n';
   rt.cast<counter::reset>(counters);  // does not wait; what follows from here is handled after it
-  std::cout << "after a reset: " << *rt.call<counter::bump>(counters) << '\n';
+  std::cout << "after a reset: " << *rt.call(counters.call<counter::bump>()) << '\n';
 
   const auto waiting = rt.spawn(wait_for_ten, counters);
   rt.cast<counter::bump>(counters, 9);  // its answer is dropped
@@ -71,6 +71,6 @@ int main() {
 
   rt.cast<counter::stop>(counters);
   rt.wait(counters.id());
-  const result<int> late = rt.call<counter::bump>(counters);
+  const result<int> late = rt.call(counters.call<counter::bump>());
   std::cout << "after its end: " << late.error() << '\n';
 }

@@ -60,7 +60,7 @@ TEST(exit_code, is_1_when_the_supervisor_of_a_transient_application_gives_up) {
 TEST(exit_code, is_1_when_a_top_supervisor_is_killed) {
   troupe t;
   t.start({application{t.app("a")}});
-  const auto all = t.node.rt().call<calls::which_applications>(t.node.rt().where(program_name));
+  const auto all = t.node.rt().call(call<calls::which_applications>(t.node.rt().where(program_name)));
   ASSERT_TRUE(all);
   t.node.rt().kill(all->front().top);
   t.world.settle();

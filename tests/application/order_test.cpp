@@ -181,7 +181,7 @@ TEST(applications, can_be_asked_for) {
   troupe t;
   t.book.starts["b.child"] = {"hang"};
   t.start({application{t.app("a")}, application{t.app("b")}, application{t.app("c")}});
-  const auto all = t.node.rt().call<calls::which_applications>(t.node.rt().where(program_name));
+  const auto all = t.node.rt().call(call<calls::which_applications>(t.node.rt().where(program_name)));
   ASSERT_TRUE(all);
   ASSERT_EQ(all->size(), 3U);
   EXPECT_EQ((*all)[0].name, "a");

@@ -309,7 +309,7 @@ TEST(server_start_from_a_thread, waits_for_init) {
   const auto made = start<waiting>(rt, {.name = "smith"}, &book, settings{});
   ASSERT_TRUE(made);
   EXPECT_EQ(rt.where("smith"), made->id());
-  EXPECT_EQ(rt.call<echo>(*made, 3), 3);
+  EXPECT_EQ(rt.call(made->call<echo>(3)), 3);
   EXPECT_EQ(start<waiting>(rt, {.name = "smith"}, &book, settings{}).error().code(), errc::name_taken);
   EXPECT_TRUE(stop(rt, *made));
   EXPECT_EQ(book.take(), (lines{"init", "terminate normal"}));

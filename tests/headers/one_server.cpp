@@ -16,5 +16,5 @@ int main() {
   coppice::runtime rt;
   const coppice::ref<counter> counters = rt.spawn<counter>();
   rt.cast<counter::reset>(counters);
-  return rt.call<counter::bump>(counters, 3).value_or(0) == 3 ? 0 : 1;
+  return rt.call(counters.call<counter::bump>(3)).value_or(0) == 3 ? 0 : 1;
 }

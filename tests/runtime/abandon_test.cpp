@@ -79,7 +79,7 @@ TEST(abandon, links_and_monitors_are_told_and_the_name_is_free) {
   EXPECT_EQ(rt.where("hanger"), pid{});
   EXPECT_FALSE(rt.abandon(stuck)) << "once is enough";
   EXPECT_EQ(rt.wait(stuck), exit_reason::noproc());
-  EXPECT_EQ(rt.call<echo>(stuck, 1).error().code(), errc::noproc);
+  EXPECT_EQ(rt.call(call<echo>(stuck, 1)).error().code(), errc::noproc);
   door.open();
   back.wait();
 }
@@ -92,7 +92,7 @@ TEST(abandon, requests_that_wait_in_its_queue_are_answered) {
   rt.send(stuck, go{});
   door.wait_until_inside();
   std::jthread caller{[&] {
-    const auto got = rt.call_within<echo>(forever, stuck, 1);
+    const auto got = rt.call(call<echo>(stuck, 1).within(forever));
     ASSERT_FALSE(got);
     // Sent before or after the end: both are answered at once.
     EXPECT_TRUE(got.error() == (error{errc::exited, "abandoned"}) || got.error().code() == errc::noproc) << got.error();
@@ -137,7 +137,7 @@ TEST(abandon, the_caller_whose_request_it_is_stuck_in_is_answered) {
   runtime rt{quiet()};
   const auto stuck = rt.spawn<hangs_in_handlers>(&door, &ended);
   std::jthread caller{[&] {
-    const auto got = rt.call_within<hangs_in_handlers::hang>(2s, stuck, long_text);
+    const auto got = rt.call(stuck.call<hangs_in_handlers::hang>(long_text).within(2s));
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error(), (error{errc::exited, "abandoned"}));
   }};
@@ -156,9 +156,9 @@ TEST(abandon, what_the_code_leaves_is_cleaned_up_when_it_comes_back) {
     const auto stuck = rt.spawn<hangs_in_handlers>(&door, &ended);
     std::jthread caller{[&] {
       if (throws)
-        (void)rt.call_within<hangs_in_handlers::hang_and_throw>(1ms, stuck, long_text);
+        (void)rt.call(stuck.call<hangs_in_handlers::hang_and_throw>(long_text).within(1ms));
       else
-        (void)rt.call_within<hangs_in_handlers::hang>(1ms, stuck, long_text);
+        (void)rt.call(stuck.call<hangs_in_handlers::hang>(long_text).within(1ms));
     }};
     door.wait_until_inside();
     EXPECT_TRUE(rt.abandon(stuck.id()));
@@ -341,7 +341,7 @@ TEST(abandon, the_code_may_come_back_while_it_is_being_given_up) {
   rt.cast<go>(stuck);
   door.wait_until_inside();
   std::jthread caller{[&] {
-    const auto got = rt.call_within<last_straw>(forever, stuck, last_straw::opener{&door, &ended});
+    const auto got = rt.call(stuck.call<last_straw>(last_straw::opener{&door, &ended}).within(forever));
     EXPECT_FALSE(got);
   }};
   while (rt.counters().handled < 1) std::this_thread::yield();  // its request waits in the queue

@@ -60,7 +60,7 @@ error heard_from(F body, afterwards then) {
   runtime rt{quiet()};
   const pid stuck = rt.spawn(body, &taken, &door, then);
   std::jthread calls{[&] {
-    const auto got = rt.call_within<ask>(forever, stuck);
+    const auto got = rt.call(call<ask>(stuck).within(forever));
     if (!got) heard = got.error();
   }};
   taken.wait();

@@ -54,7 +54,7 @@ task<> gets_stuck(self& me, trap_door* where) {
     rt.send(stuck, go{});
     door.wait_until_inside();
     for (int i = 0; i < 100; ++i)
-      if (rt.call_within<echo>(forever, p, i) != i) std::_Exit(4);
+      if (rt.call(p.call<echo>(i).within(forever)) != i) std::_Exit(4);
     if (rt.counters().stalls == 0) std::_Exit(5);
     if (!rt.abandon(stuck) || rt.alive(stuck)) std::_Exit(6);
     door.open();

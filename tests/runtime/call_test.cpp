@@ -74,10 +74,10 @@ TEST(call, gets_the_answer_also_nothing_and_what_only_moves) {
 TEST(call, from_a_plain_thread_gets_the_answer_too) {
   runtime rt{quiet()};
   const pid s = rt.spawn(server);
-  EXPECT_EQ(rt.call<add>(s, 2, 3), 5);
-  EXPECT_TRUE(rt.call<touch>(s));
-  EXPECT_EQ(**rt.call<fetch>(s, std::make_unique<std::string>("x")), "x");
-  EXPECT_EQ(rt.call_within<add>(forever, s, 2, 3), 5);
+  EXPECT_EQ(rt.call(call<add>(s, 2, 3)), 5);
+  EXPECT_TRUE(rt.call(call<touch>(s)));
+  EXPECT_EQ(**rt.call(call<fetch>(s, std::make_unique<std::string>("x"))), "x");
+  EXPECT_EQ(rt.call(call<add>(s, 2, 3).within(forever)), 5);
 }
 
 TEST(call, from_many_threads_at_once_each_gets_its_own_answer) {
@@ -86,7 +86,7 @@ TEST(call, from_many_threads_at_once_each_gets_its_own_answer) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&rt, s, t] {
-      for (int i = 0; i < 200; ++i) EXPECT_EQ(rt.call<add>(s, t * 1000, i), t * 1000 + i);
+      for (int i = 0; i < 200; ++i) EXPECT_EQ(rt.call(call<add>(s, t * 1000, i)), t * 1000 + i);
     });
 }
 
@@ -111,7 +111,7 @@ task<> fails_by_hand(self& me) {
 }
 TEST(call, the_callee_may_answer_with_an_error_of_its_own) {
   runtime rt{quiet()};
-  const auto got = rt.call<add>(rt.spawn(fails_by_hand), 1, 2);
+  const auto got = rt.call(call<add>(rt.spawn(fails_by_hand), 1, 2));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error(), (error{errc::invalid, "no sums today"}));
 }
@@ -124,7 +124,7 @@ task<> answers_twice(self& me) {
 }
 TEST(call, only_the_first_answer_counts) {
   runtime rt{quiet()};
-  EXPECT_EQ(rt.call<add>(rt.spawn(answers_twice)), 1);
+  EXPECT_EQ(rt.call(call<add>(rt.spawn(answers_twice))), 1);
 }
 
 task<> knows_the_caller(self& me, pid* caller) {
@@ -151,7 +151,7 @@ TEST(call, the_request_tells_who_calls) {
 TEST(call, without_an_answer_in_time_gives_timeout) {
   runtime rt{quiet()};
   const pid s = rt.spawn(server);
-  const auto got = rt.call_within<slow>(1ms, s);
+  const auto got = rt.call(call<slow>(s).within(1ms));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::timeout);
   EXPECT_NE(got.error().text().find(to_string(s)), std::string_view::npos) << got.error();
@@ -160,8 +160,8 @@ TEST(call, without_an_answer_in_time_gives_timeout) {
 TEST(call, with_no_time_at_all_gives_timeout_and_does_not_wait) {
   runtime rt{quiet()};
   const pid s = rt.spawn(server);
-  EXPECT_EQ(rt.call_within<slow>(0ns, s).error().code(), errc::timeout);
-  EXPECT_EQ(rt.call_within<slow>(-1s, s).error().code(), errc::timeout);
+  EXPECT_EQ(rt.call(call<slow>(s).within(0ns)).error().code(), errc::timeout);
+  EXPECT_EQ(rt.call(call<slow>(s).within(-1s)).error().code(), errc::timeout);
 }
 
 TEST(call, to_a_process_that_has_ended_gives_noproc) {
@@ -169,12 +169,12 @@ TEST(call, to_a_process_that_has_ended_gives_noproc) {
   const pid s = rt.spawn(server);
   rt.kill(s);
   rt.wait(s);
-  EXPECT_EQ(rt.call<add>(s).error().code(), errc::noproc);
+  EXPECT_EQ(rt.call(call<add>(s)).error().code(), errc::noproc);
 }
 
 TEST(call, to_an_unknown_name_or_nobody_gives_noproc) {
   runtime rt{quiet()};
-  EXPECT_EQ(rt.call<add>(rt.where("nobody has this name")).error().code(), errc::noproc);
+  EXPECT_EQ(rt.call(call<add>(rt.where("nobody has this name"))).error().code(), errc::noproc);
 }
 
 task<> calls_itself(self& me) {
@@ -191,7 +191,7 @@ TEST(call, to_oneself_gives_calling_self) {
 
 TEST(call, to_who_fails_at_it_gives_exited_with_the_reason) {
   runtime rt{quiet()};
-  const auto got = rt.call<fail_at>(rt.spawn(server));
+  const auto got = rt.call(call<fail_at>(rt.spawn(server)));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::exited);
   EXPECT_NE(got.error().text().find("asked to fail"), std::string_view::npos) << got.error();
@@ -237,7 +237,7 @@ TEST(call, to_who_returns_before_it_answers_gives_an_error) {
     held.wait();
     rt.send(s, done{});
   }};
-  EXPECT_FALSE(rt.call_within<slow>(forever, s));
+  EXPECT_FALSE(rt.call(call<slow>(s).within(forever)));
 }
 
 task<> ignores_requests(self& me, std::latch* begun, std::latch* sent) {
@@ -252,7 +252,7 @@ TEST(call, that_waits_in_the_queue_of_who_ends_is_answered_with_the_reason) {
   const pid s = rt.spawn(ignores_requests, &begun, &sent);
   begun.wait();
   std::jthread caller{[&] {
-    const auto got = rt.call_within<slow>(forever, s);
+    const auto got = rt.call(call<slow>(s).within(forever));
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error(), (error{errc::exited, "killed"}));
   }};
@@ -270,7 +270,7 @@ task<> drops_a_request(self& me) {
 TEST(call, that_is_dropped_by_a_process_that_lives_on_gives_no_reply) {
   runtime rt{quiet()};
   const pid s = rt.spawn(drops_a_request);
-  EXPECT_EQ(rt.call_within<slow>(forever, s).error().code(), errc::no_reply);
+  EXPECT_EQ(rt.call(call<slow>(s).within(forever)).error().code(), errc::no_reply);
   EXPECT_TRUE(rt.alive(s));
 }
 
@@ -280,7 +280,7 @@ task<> drops_anything(self& me) {
 TEST(call, that_is_taken_as_any_message_and_dropped_gives_no_reply) {
   runtime rt{quiet()};
   const pid s = rt.spawn(drops_anything);
-  EXPECT_EQ(rt.call_within<add>(forever, s, 1, 2).error().code(), errc::no_reply);
+  EXPECT_EQ(rt.call(call<add>(s, 1, 2).within(forever)).error().code(), errc::no_reply);
 }
 
 task<> fails_with_anything(self& me) {
@@ -289,7 +289,7 @@ task<> fails_with_anything(self& me) {
 }
 TEST(call, that_is_taken_as_any_message_by_who_then_fails_gives_exited) {
   runtime rt{quiet()};
-  const auto got = rt.call_within<add>(forever, rt.spawn(fails_with_anything), 1, 2);
+  const auto got = rt.call(call<add>(rt.spawn(fails_with_anything), 1, 2).within(forever));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::exited) << got.error();
 }
@@ -307,7 +307,7 @@ TEST(call, that_is_taken_as_any_message_by_who_is_then_killed_gives_exited) {
     taken.wait();
     rt.kill(s);
   }};
-  const auto got = rt.call_within<add>(forever, s, 1, 2);
+  const auto got = rt.call(call<add>(s, 1, 2).within(forever));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error(), (error{errc::exited, "killed"}));
 }
@@ -341,7 +341,7 @@ TEST(call, a_late_answer_is_never_seen) {
 // ---- where calls are made
 
 task<> blocks_its_worker(self&, runtime* rt, pid s) {
-  EXPECT_THROW((void)rt->call<add>(s, 1, 2), std::logic_error);
+  EXPECT_THROW((void)rt->call(call<add>(s, 1, 2)), std::logic_error);
   co_return;
 }
 TEST(call, the_blocking_form_inside_a_process_is_refused) {
@@ -387,7 +387,7 @@ TEST(call, a_caller_that_is_killed_while_it_waits_harms_nobody) {
 TEST(call, from_a_plain_thread_ends_with_an_error_when_the_process_that_makes_it_is_killed) {
   runtime rt{quiet()};
   const pid s = rt.spawn(server);
-  std::jthread caller{[&] { EXPECT_FALSE(rt.call_within<slow>(forever, s)); }};
+  std::jthread caller{[&] { EXPECT_FALSE(rt.call(call<slow>(s).within(forever))); }};
   for (bool killed = false; !killed; std::this_thread::yield())
     for (const process_info& one : rt.snapshot()) {
       if (one.id == s) continue;
@@ -407,7 +407,7 @@ task<> counts(self& me) {
 TEST(call, arguments_arrive_as_they_were_given) {
   runtime rt{quiet()};
   std::vector<std::any> three{1, 2, 3};
-  EXPECT_EQ(rt.call<sum_all>(rt.spawn(counts), std::move(three)), 3U);
+  EXPECT_EQ(rt.call(call<sum_all>(rt.spawn(counts), std::move(three))), 3U);
 }
 
 // ---- messages that cannot be moved
@@ -430,7 +430,7 @@ TEST(call, whose_message_throws_when_it_is_taken_is_answered_at_once) {
   runtime rt{quiet()};
   const pid p = rt.spawn(takes_it);
   stubborn::throws = true;
-  const auto got = rt.call<stubborn>(p);
+  const auto got = rt.call(call<stubborn>(p));
   EXPECT_FALSE(stubborn::throws) << "it was moved";
   ASSERT_FALSE(got);
   EXPECT_NE(got.error().code(), errc::timeout) << got.error();

@@ -48,7 +48,7 @@ task<> answers_for_others(self& me) {
 TEST(deferred_reply, may_be_given_by_another_process) {
   runtime rt{quiet()};
   const pid front = rt.spawn(passes_on, rt.spawn(answers_for_others));
-  for (int i = 0; i < 500; ++i) EXPECT_EQ(rt.call<ask>(front, i), i * 2);
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(rt.call(call<ask>(front, i)), i * 2);
 }
 
 /// Keeps the answers for the test to give.
@@ -88,7 +88,7 @@ TEST(deferred_reply, may_be_given_by_a_plain_thread) {
   std::jthread clerk{[&] {
     for (int i = 0; i < 300; ++i) EXPECT_TRUE(open.wait_and_take().reply(i));
   }};
-  for (int i = 0; i < 300; ++i) EXPECT_EQ(rt.call<ask>(s, 0), i);
+  for (int i = 0; i < 300; ++i) EXPECT_EQ(rt.call(call<ask>(s, 0)), i);
 }
 
 TEST(deferred_reply, copies_share_one_answer) {
@@ -101,7 +101,7 @@ TEST(deferred_reply, copies_share_one_answer) {
     EXPECT_TRUE(one.fail(error{errc::invalid, "no"}));
     EXPECT_FALSE(other.reply(1));
   }};
-  EXPECT_EQ(rt.call<ask>(s, 0).error(), (error{errc::invalid, "no"}));
+  EXPECT_EQ(rt.call(call<ask>(s, 0)).error(), (error{errc::invalid, "no"}));
 }
 
 TEST(deferred_reply, whose_last_copy_goes_unanswered_gives_no_reply) {
@@ -109,7 +109,7 @@ TEST(deferred_reply, whose_last_copy_goes_unanswered_gives_no_reply) {
   desk open;
   const pid s = rt.spawn(puts_on_desk, &open);
   std::jthread clerk{[&] { (void)open.wait_and_take(); }};
-  EXPECT_EQ(rt.call_within<ask>(forever, s, 0).error().code(), errc::no_reply);
+  EXPECT_EQ(rt.call(call<ask>(s, 0).within(forever)).error().code(), errc::no_reply);
   EXPECT_TRUE(rt.alive(s));
 }
 
@@ -122,7 +122,7 @@ TEST(deferred_reply, of_a_callee_that_ends_gives_exited_with_the_reason_and_cann
     late = open.wait_and_take();
     rt.send(s, end_now{});
   }};
-  const auto got = rt.call_within<ask>(forever, s, 0);
+  const auto got = rt.call(call<ask>(s, 0).within(forever));
   clerk.join();
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::exited);
@@ -134,7 +134,7 @@ TEST(deferred_reply, given_after_the_caller_gave_up_is_never_seen) {
   runtime rt{quiet()};
   desk open;
   const pid s = rt.spawn(puts_on_desk, &open);
-  EXPECT_EQ(rt.call_within<ask>(1ms, s, 0).error().code(), errc::timeout);
+  EXPECT_EQ(rt.call(call<ask>(s, 0).within(1ms)).error().code(), errc::timeout);
   (void)open.wait_and_take().reply(1);
   EXPECT_TRUE(rt.alive(s));
 }
@@ -145,7 +145,7 @@ TEST(deferred_reply, that_outlives_the_runtime_is_nothing) {
   {
     runtime rt{quiet()};
     const pid s = rt.spawn(puts_on_desk, &open);
-    std::jthread caller{[&] { (void)rt.call_within<ask>(1ms, s, 0); }};
+    std::jthread caller{[&] { (void)rt.call(call<ask>(s, 0).within(1ms)); }};
     late = open.wait_and_take();
   }
   EXPECT_FALSE(late->reply(1));
@@ -209,14 +209,14 @@ TEST(deferred_reply, of_an_object_is_given_by_a_later_handler) {
     taken.wait();
     rt.cast<counter::flush>(c);
   }};
-  EXPECT_EQ(rt.call_within<counter::later>(forever, c, 5), 6);
-  EXPECT_EQ(rt.call<counter::later_with_self>(c), c.id());
+  EXPECT_EQ(rt.call(c.call<counter::later>(5).within(forever)), 6);
+  EXPECT_EQ(rt.call(c.call<counter::later_with_self>()), c.id());
 }
 
 TEST(deferred_reply, of_an_object_whose_handler_throws_gives_exited_with_the_reason) {
   runtime rt{quiet()};
   std::latch taken{1};
-  const auto got = rt.call_within<counter::refuse>(forever, rt.spawn<counter>(&taken));
+  const auto got = rt.call(rt.spawn<counter>(&taken).call<counter::refuse>().within(forever));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::exited) << got.error();
   EXPECT_NE(got.error().text().find("not today"), std::string_view::npos) << got.error();
@@ -229,7 +229,7 @@ task<> throws_with_the_handle(self& me) {
 }
 TEST(deferred_reply, of_a_callee_that_fails_with_the_handle_in_its_hands_gives_exited_with_the_reason) {
   runtime rt{quiet()};
-  const auto got = rt.call_within<ask>(forever, rt.spawn(throws_with_the_handle), 1);
+  const auto got = rt.call(call<ask>(rt.spawn(throws_with_the_handle), 1).within(forever));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::exited) << got.error();
 }
@@ -247,7 +247,7 @@ task<> catches_its_own(self& me) {
 TEST(deferred_reply, of_a_callee_that_fails_and_recovers_gives_no_reply) {
   runtime rt{quiet()};
   const pid s = rt.spawn(catches_its_own);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(rt.call_within<ask>(forever, s, 1).error().code(), errc::no_reply);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(rt.call(call<ask>(s, 1).within(forever)).error().code(), errc::no_reply);
   EXPECT_TRUE(rt.alive(s));
 }
 
@@ -259,7 +259,7 @@ TEST(deferred_reply, of_an_object_that_is_killed_gives_exited) {
     taken.wait();
     rt.kill(c.id());
   }};
-  const auto got = rt.call_within<counter::later>(forever, c, 5);
+  const auto got = rt.call(c.call<counter::later>(5).within(forever));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error(), (error{errc::exited, "killed"}));
 }
@@ -282,7 +282,7 @@ TEST(deferred_reply, of_a_request_that_was_answered_deferred_or_moved_away_is_re
   runtime rt{quiet()};
   std::latch refused{1};
   const pid p = rt.spawn(defers_twice, &refused);
-  for (const int n : {1, 2, 3}) EXPECT_EQ(rt.call<ask>(p), n);
+  for (const int n : {1, 2, 3}) EXPECT_EQ(rt.call(call<ask>(p)), n);
   refused.wait();
 }
 

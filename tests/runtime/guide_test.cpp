@@ -94,7 +94,7 @@ TEST(guide_call, gives_the_answer_or_an_error) {
   w.run_for(1s);
   EXPECT_TRUE(rt.alive(p)) << "it waits for the counter to reach 10, for ever";
   rt.cast<counter::reset>(counters);
-  const result<int> n = rt.call<counter::bump>(counters, 3);
+  const result<int> n = rt.call(counters.call<counter::bump>(3));
   EXPECT_EQ(n, 3);
   EXPECT_EQ(out.text(), "");
 }

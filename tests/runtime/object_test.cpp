@@ -60,25 +60,25 @@ struct counter {
 TEST(object, answers_calls_by_its_handlers) {
   runtime rt{quiet()};
   const ref<counter> c = rt.spawn<counter>(40);
-  EXPECT_EQ(rt.call<bump>(c), 41);
-  EXPECT_EQ(rt.call<bump>(c, 2), 43);
-  EXPECT_TRUE(rt.call<touch>(c));
-  EXPECT_EQ(**rt.call<take>(c, std::make_unique<int>(7)), 7);
+  EXPECT_EQ(rt.call(c.call<bump>()), 41);
+  EXPECT_EQ(rt.call(c.call<bump>(2)), 43);
+  EXPECT_TRUE(rt.call(c.call<touch>()));
+  EXPECT_EQ(**rt.call(c.call<take>(std::make_unique<int>(7))), 7);
 }
 
 TEST(object, a_handler_that_asks_for_self_gets_it) {
   runtime rt{quiet()};
   const ref<counter> c = rt.spawn<counter>();
-  EXPECT_EQ(rt.call<name_of>(c), c.id());
+  EXPECT_EQ(rt.call(c.call<name_of>()), c.id());
 }
 
 TEST(object, casts_and_calls_of_one_sender_are_handled_in_order) {
   runtime rt{quiet()};
   const ref<counter> c = rt.spawn<counter>();
   for (int i = 0; i < 1000; ++i) rt.cast<bump>(c, 1);
-  EXPECT_EQ(rt.call<bump>(c, 0), 1000);
+  EXPECT_EQ(rt.call(c.call<bump>(0)), 1000);
   rt.cast<reset>(c);
-  EXPECT_EQ(rt.call<bump>(c, 0), 0);
+  EXPECT_EQ(rt.call(c.call<bump>(0)), 0);
 }
 
 task<> uses_a_ref(self& me) {
@@ -127,7 +127,7 @@ TEST(object, a_constructor_may_take_self_first) {
   runtime rt{quiet()};
   pid seen;
   const ref<knows_itself> k = rt.spawn<knows_itself>(&seen, 3);
-  EXPECT_EQ(rt.call<bump>(k), 3);
+  EXPECT_EQ(rt.call(k.call<bump>()), 3);
   EXPECT_EQ(seen, k.id());
 }
 
@@ -194,7 +194,7 @@ TEST(object, stop_in_a_handler_ends_the_process_with_that_reason) {
 TEST(object, a_handler_that_throws_answers_its_caller_with_the_reason) {
   runtime rt{quiet()};
   const ref<counter> c = rt.spawn<counter>();
-  const auto got = rt.call<fail_now>(c);
+  const auto got = rt.call(c.call<fail_now>());
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), errc::exited);
   EXPECT_NE(got.error().text().find("asked to fail"), std::string_view::npos) << got.error();
@@ -213,7 +213,7 @@ struct says_goodbye {
 TEST(object, a_handler_that_stops_still_answers) {
   runtime rt{quiet()};
   const ref<says_goodbye> s = rt.spawn<says_goodbye>();
-  EXPECT_EQ(rt.call<says_goodbye::bye>(s), "bye");
+  EXPECT_EQ(rt.call(s.call<says_goodbye::bye>()), "bye");
   rt.wait(s.id());
 }
 
@@ -223,10 +223,10 @@ TEST(object, untyped_messages_of_its_protocol_reach_the_handlers) {
   runtime rt{quiet()};
   const ref<counter> c = rt.spawn<counter>();
   rt.send(c.id(), bump{5});
-  EXPECT_EQ(rt.call<bump>(c.id(), 2), 7);
-  EXPECT_TRUE(rt.call<touch>(c.id()));
+  EXPECT_EQ(rt.call(call<bump>(c.id(), 2)), 7);
+  EXPECT_TRUE(rt.call(call<touch>(c.id())));
   rt.send(c.id(), reset{});
-  EXPECT_EQ(rt.call<bump>(c, 0), 0);
+  EXPECT_EQ(rt.call(c.call<bump>(0)), 0);
   EXPECT_EQ(rt.counters().dead_letters, 0U);
 }
 
@@ -236,8 +236,8 @@ TEST(object, untyped_messages_outside_of_its_protocol_are_dead_letters) {
   rt.send(c.id(), stranger{});
   rt.send(c.id(), std::make_unique<int>(1));
   rt.send(c.id(), stop_now{exit_reason::normal()});  // handled, but not listed
-  EXPECT_EQ(rt.call<name_of>(c.id()).error().code(), errc::no_reply);
-  EXPECT_EQ(rt.call<bump>(c, 1), 1);
+  EXPECT_EQ(rt.call(call<name_of>(c.id())).error().code(), errc::no_reply);
+  EXPECT_EQ(rt.call(c.call<bump>(1)), 1);
   EXPECT_EQ(rt.counters().dead_letters, 3U) << "a request is answered instead";
 }
 
@@ -250,8 +250,8 @@ TEST(object, what_comes_through_a_ref_of_another_type_is_a_dead_letter) {
   const ref<counter> c = rt.spawn<counter>(5);
   const ref<other_counter> wrong{c.id()};
   rt.cast<reset>(wrong);
-  EXPECT_EQ(rt.call<bump>(wrong, 1).error().code(), errc::no_reply);
-  EXPECT_EQ(rt.call<bump>(c, 0), 5);
+  EXPECT_EQ(rt.call(wrong.call<bump>(1)).error().code(), errc::no_reply);
+  EXPECT_EQ(rt.call(c.call<bump>(0)), 5);
   EXPECT_EQ(rt.counters().dead_letters, 1U);
 }
 
@@ -305,12 +305,12 @@ TEST(object, gets_exits_downs_and_timeouts_by_its_handlers) {
   const pid q = rt.spawn(waits_for_stranger);
   rt.cast<observer::watch_one>(o, p);
   rt.cast<observer::link_one>(o, q);
-  EXPECT_TRUE(rt.call<observer::seen>(o)->empty());
+  EXPECT_TRUE(rt.call(o.call<observer::seen>())->empty());
   rt.kill(p);
   rt.kill(q);
   rt.cast<observer::start_one>(o);
   changed.wait();
-  auto all = *rt.call<observer::seen>(o);
+  auto all = *rt.call(o.call<observer::seen>());
   std::ranges::sort(all);
   EXPECT_EQ(all, (std::vector<std::string>{"down killed", "exited killed", "timeout"}));
 }
@@ -322,9 +322,9 @@ TEST(object, an_exit_without_a_handler_for_it_is_a_dead_letter_when_it_traps) {
   };
   runtime rt{quiet()};
   const ref<traps> t = rt.spawn<traps>();
-  EXPECT_EQ(rt.call<bump>(t), 1);
+  EXPECT_EQ(rt.call(t.call<bump>()), 1);
   rt.exit(t.id(), exit_reason::shutdown());
-  EXPECT_EQ(rt.call<bump>(t), 1);
+  EXPECT_EQ(rt.call(t.call<bump>()), 1);
   EXPECT_EQ(rt.counters().dead_letters, 1U);
 }
 
@@ -346,7 +346,7 @@ TEST(object, a_cancelled_timer_does_not_reach_its_handler_even_if_it_was_queued)
   runtime rt{quiet()};
   const ref<canceller> c = rt.spawn<canceller>();
   rt.cast<canceller::begin>(c);
-  EXPECT_EQ(rt.call<canceller::check>(c), 0);
+  EXPECT_EQ(rt.call(c.call<canceller::check>()), 0);
 }
 
 // ---- what is accepted where, at compile time

@@ -71,7 +71,7 @@ TEST(pid, one_that_was_never_given_out_is_as_one_of_the_dead) {
     rt.kill(p);
     rt.exit(p, exit_reason::shutdown());
     EXPECT_EQ(rt.wait(p), exit_reason::noproc()) << p;
-    EXPECT_EQ(rt.call<echo>(p, 1).error().code(), errc::noproc) << p;
+    EXPECT_EQ(rt.call(call<echo>(p, 1)).error().code(), errc::noproc) << p;
     EXPECT_EQ(rt.info(p), std::nullopt) << p;
     while (rt.counters().dead_letters == before) std::this_thread::yield();
     EXPECT_FALSE(rt.abandon(p));

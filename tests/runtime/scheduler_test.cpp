@@ -32,7 +32,7 @@ struct parrot {
 runtime_options alone() { return {.workers = 1, .level = log_level::off}; }
 
 void expect_service(runtime& rt, ref<parrot> p) {
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
 }
 
 task<> floods_itself(self& me, std::atomic<int>* rounds) {

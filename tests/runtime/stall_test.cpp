@@ -59,7 +59,7 @@ TEST(stall, the_other_processes_of_the_only_worker_go_on) {
   const pid stuck = rt.spawn(gets_stuck, &door, &back);
   rt.send(stuck, go{});
   door.wait_until_inside();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
   EXPECT_GE(rt.counters().stalls, 1U) << "at least: on a slow machine others may seem stuck, too";
   door.open();
 }
@@ -126,7 +126,7 @@ TEST(stall, is_noticed_in_a_loop_that_keeps_calling_the_runtime) {
   runtime rt{watchful(1)};
   const ref<parrot> p = rt.spawn<parrot>();
   rt.spawn(keeps_calling_the_runtime, &enough);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
   enough = true;
 }
 
@@ -154,11 +154,11 @@ TEST(stall, all_workers_may_be_stuck_more_than_once) {
     const pid stuck = rt.spawn(gets_stuck, &door, &back);
     rt.send(stuck, go{});
     door.wait_until_inside();
-    EXPECT_EQ(rt.call_within<echo>(forever, p, 1), 1);
+    EXPECT_EQ(rt.call(p.call<echo>(1).within(forever)), 1);
   }
   for (trap_door& door : doors) door.open();
   back.wait();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
 }
 
 TEST(stall, what_a_stuck_process_signalled_before_is_run_elsewhere) {
@@ -188,7 +188,7 @@ TEST(stall, is_not_looked_for_when_the_limit_is_zero) {
   const pid stuck = rt.spawn(gets_stuck, &door, &back);
   rt.send(stuck, go{});
   door.wait_until_inside();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
   EXPECT_EQ(rt.counters().stalls, 0U);
   door.open();
   back.wait();

@@ -69,7 +69,7 @@ TEST(thread_shortage, a_runtime_that_cannot_start_all_its_threads_throws_and_lea
   }
   few_threads threads{4};
   runtime rt{std::make_shared<own_environment>(own_environment::parts{.workers = &threads}), {.workers = 3}};
-  EXPECT_EQ(rt.call<echo>(rt.spawn<parrot>(), 7), 7);
+  EXPECT_EQ(rt.call(rt.spawn<parrot>().call<echo>(7)), 7);
 }
 
 task<> holds_its_worker(self&, std::latch* inside, std::atomic<bool>* enough) {
@@ -91,7 +91,7 @@ TEST(thread_shortage, a_stall_for_which_no_thread_can_be_started_is_logged_and_t
   EXPECT_TRUE(log->has("nobody can take over"));
   EXPECT_EQ(rt.counters().stalls, 0U);
   threads.left = 1;
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
   EXPECT_EQ(rt.counters().stalls, 1U);
   enough = true;
 }
@@ -107,7 +107,7 @@ TEST(thread_shortage, a_stall_that_ends_without_a_thread_for_it_harms_nobody) {
   inside.wait();
   while (threads.refused == 0) std::this_thread::yield();
   enough = true;
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
   EXPECT_EQ(rt.counters().stalls, 0U);
 }
 
@@ -156,7 +156,7 @@ TEST(pinned_workers, each_asks_for_its_own_core_and_the_runtime_answers_even_wit
   const std::vector<std::optional<unsigned>> wanted{0, 1, 2, 3, 4, std::nullopt};
   EXPECT_EQ(threads.asked_for, wanted);
   const ref<parrot> p = rt.spawn<parrot>();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call_within<echo>(forever, p, i), i);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);
 }
 
 }  // namespace

@@ -61,12 +61,12 @@ TEST(two_runtimes, a_pid_of_one_is_a_stranger_to_the_other) {
   EXPECT_FALSE(other.abandon(p.id()));
   EXPECT_EQ(other.register_name("x", p.id()).error().code(), errc::noproc);
   EXPECT_EQ(other.wait(p.id()), exit_reason::noconnection());
-  EXPECT_EQ(other.call<echo>(p, 1).error().code(), errc::noconnection);
-  EXPECT_EQ(other.call<echo>(p.id(), 1).error().code(), errc::noconnection);
+  EXPECT_EQ(other.call(p.call<echo>(1)).error().code(), errc::noconnection);
+  EXPECT_EQ(other.call(call<echo>(p.id(), 1)).error().code(), errc::noconnection);
   other.send(p.id(), go{});
   other.kill(p.id());
   EXPECT_EQ(other.counters().dead_letters, 1U);
-  EXPECT_EQ(one.call<echo>(p, 5), 5) << "the kill has reached it";
+  EXPECT_EQ(one.call(p.call<echo>(5)), 5) << "the kill has reached it";
 }
 
 task<> links_to_a_stranger(self& me, pid who, exit_reason* into) {
@@ -96,7 +96,7 @@ TEST(two_runtimes, a_link_to_a_process_of_the_other_breaks_at_once) {
 task<> uses_the_other(self& me, runtime* other, ref<parrot> there, pid mine) {
   other->send(there.id(), echo{1});
   other->cast<echo>(there, 1);
-  EXPECT_THROW((void)other->call<echo>(there, 1), std::logic_error);
+  EXPECT_THROW((void)other->call(there.call<echo>(1)), std::logic_error);
   const pid spawned = other->spawn(idles);
   EXPECT_EQ(spawned.node(), other->node());
   other->send_after(1ms, spawned, go{});
@@ -109,7 +109,7 @@ TEST(two_runtimes, processes_of_one_may_send_spawn_and_arm_timers_in_the_other) 
   const ref<parrot> p = other.spawn<parrot>();
   const pid bystander = one.spawn(idles);
   one.wait(one.spawn(uses_the_other, &other, p, bystander));
-  EXPECT_EQ(other.call<echo>(p, 3), 3);
+  EXPECT_EQ(other.call(p.call<echo>(3)), 3);
   while (other.counters().ended < 2) std::this_thread::yield();
   EXPECT_TRUE(one.alive(bystander));
 }
@@ -145,8 +145,8 @@ TEST(two_runtimes, may_keep_up_a_conversation_through_each_other) {
   other.cast<chats::meet>(q, p);
   one.cast<chats::hear>(p, 10'001);
   over.wait();
-  EXPECT_TRUE(one.call<chats::rest>(p));  // neither is still inside the other when that one ends
-  EXPECT_TRUE(other.call<chats::rest>(q));
+  EXPECT_TRUE(one.call(p.call<chats::rest>()));  // neither is still inside the other when that one ends
+  EXPECT_TRUE(other.call(q.call<chats::rest>()));
 }
 
 TEST(two_runtimes, the_end_of_one_does_not_touch_the_other) {
@@ -156,9 +156,9 @@ TEST(two_runtimes, the_end_of_one_does_not_touch_the_other) {
   {
     runtime other{quiet()};
     gone = other.spawn(idles);
-    EXPECT_EQ(one.call<echo>(p, 1), 1);
+    EXPECT_EQ(one.call(p.call<echo>(1)), 1);
   }
-  EXPECT_EQ(one.call<echo>(p, 2), 2);
+  EXPECT_EQ(one.call(p.call<echo>(2)), 2);
   one.send(gone, go{});
   EXPECT_EQ(one.wait(gone), exit_reason::noconnection());
 }
@@ -170,7 +170,7 @@ TEST(two_runtimes, many_live_and_end_side_by_side) {
       for (int i = 0; i < 20; ++i) {
         runtime rt{quiet()};
         const ref<parrot> p = rt.spawn<parrot>();
-        EXPECT_EQ(rt.call<echo>(p, i), i);
+        EXPECT_EQ(rt.call(p.call<echo>(i)), i);
       }
     });
 }

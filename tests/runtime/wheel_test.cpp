@@ -47,7 +47,7 @@ class wheel_test : public testing::Test {
     (void)detail::take_body<fired>(*e);
     detail::release(e);
   }
-  std::vector<int> fired_so_far() { return rt.call<collector::take>(sink).value(); }
+  std::vector<int> fired_so_far() { return rt.call(sink.call<collector::take>()).value(); }
 
   runtime rt{{.workers = 1, .level = log_level::off}};
   ref<collector> sink = rt.spawn<collector>();

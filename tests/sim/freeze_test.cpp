@@ -88,10 +88,10 @@ TEST(freeze, the_time_limits_of_callers_run_on) {
   node& n = w.add_node();
   const ref<counter> c = n.rt().spawn<counter>();
   ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
-  const result<int> late = n.rt().call_within<asks>(1s, c);
+  const result<int> late = n.rt().call(c.call<asks>().within(1s));
   EXPECT_EQ(late.error().code(), errc::timeout);
   EXPECT_TRUE(n.rt().thaw(c.id()));
-  EXPECT_TRUE(n.rt().call<asks>(c).has_value());
+  EXPECT_TRUE(n.rt().call(c.call<asks>()).has_value());
 }
 
 TEST(freeze, is_counted_and_needs_as_many_thaws) {
@@ -100,9 +100,9 @@ TEST(freeze, is_counted_and_needs_as_many_thaws) {
   const ref<counter> c = n.rt().spawn<counter>();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(n.rt().thaw(c.id()));
-  EXPECT_EQ(n.rt().call_within<asks>(1s, c).error().code(), errc::timeout);
+  EXPECT_EQ(n.rt().call(c.call<asks>().within(1s)).error().code(), errc::timeout);
   EXPECT_TRUE(n.rt().thaw(c.id()));
-  EXPECT_TRUE(n.rt().call<asks>(c).has_value());
+  EXPECT_TRUE(n.rt().call(c.call<asks>()).has_value());
   EXPECT_FALSE(n.rt().thaw(c.id())) << "one thaw too many";
 }
 

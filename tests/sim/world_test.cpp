@@ -176,10 +176,10 @@ TEST(world, calls_and_waits_from_outside_let_time_pass) {
   world w{1};
   runtime& rt = w.add_node().rt();
   const pid c = rt.spawn(clerk);
-  EXPECT_EQ(rt.call<ask>(c), result<int>{42});
+  EXPECT_EQ(rt.call(call<ask>(c)), result<int>{42});
   const pid i = rt.spawn(idler);
   const time_point before = w.now();
-  EXPECT_EQ(rt.call_within<ask>(3s, i).error().code(), errc::timeout);
+  EXPECT_EQ(rt.call(call<ask>(i).within(3s)).error().code(), errc::timeout);
   EXPECT_GE(w.now() - before, 3s);
   rt.send_after(1s, i, end_now{});
   EXPECT_EQ(rt.wait(i), exit_reason::shutdown("told to"));

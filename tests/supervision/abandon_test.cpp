@@ -128,11 +128,11 @@ TEST(supervisor_on_threads, restarts_from_the_initial_state) {
   EXPECT_EQ(rt.where("tree"), tree->id());
   EXPECT_EQ(start_supervisor(rt, {.name = "tree"}, {}).error().code(), errc::name_taken);
   const ref<counter> first{rt.call(which_child(*tree, "counter"))->who};
-  EXPECT_EQ(rt.call<counter::bump>(first), 1);
-  EXPECT_EQ(rt.call<counter::bump>(first), 2);
+  EXPECT_EQ(rt.call(first.call<counter::bump>()), 1);
+  EXPECT_EQ(rt.call(first.call<counter::bump>()), 2);
   rt.cast<counter::crash>(first);
   const ref<counter> second{wait_for_another(rt, *tree, "counter", first.id())};
-  EXPECT_EQ(rt.call<counter::bump>(second), 1);
+  EXPECT_EQ(rt.call(second.call<counter::bump>()), 1);
   EXPECT_TRUE(stop(rt, *tree));
   EXPECT_FALSE(rt.alive(second.id()));
   EXPECT_EQ(rt.call(which_children(*tree)).error().code(), errc::noproc);

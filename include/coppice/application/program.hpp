@@ -66,7 +66,7 @@ struct which_applications {
 };
 }  // namespace calls
 /// All applications in the order of their start. Error: `noproc` when no program runs on this runtime. From a plain
-/// thread: `rt.call<calls::which_applications>(rt.where(program_name))`.
+/// thread: `rt.call(call<calls::which_applications>(rt.where(program_name)))`.
 [[nodiscard]] pending_call<calls::which_applications> which_applications(self& me);
 /// The name of the controller.
 inline constexpr std::string_view program_name = "coppice.program";

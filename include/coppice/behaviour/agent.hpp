@@ -123,20 +123,20 @@ template <class State, class F, class... Args>
 [[nodiscard]] auto get(runtime& rt, ref<agent<State>> from, F f, Args&&... args) {
   using R = detail::agent_reply<F, const State&, Args...>;
   using message = typename agent<State>::template apply<R>;
-  return rt.call<message>(from, detail::reading<State>(std::move(f), std::forward<Args>(args)...));
+  return rt.call(from.template call<message>(detail::reading<State>(std::move(f), std::forward<Args>(args)...)));
 }
 template <class State, class F, class... Args>
   requires detail::updates<F, State, Args...>
 [[nodiscard]] result<void> update(runtime& rt, ref<agent<State>> which, F f, Args&&... args) {
   using message = typename agent<State>::template apply<void>;
-  return rt.call<message>(which, detail::updating<State>(std::move(f), std::forward<Args>(args)...));
+  return rt.call(which.template call<message>(detail::updating<State>(std::move(f), std::forward<Args>(args)...)));
 }
 template <class State, class F, class... Args>
   requires std::is_invocable_v<F, State&, std::decay_t<Args>...>
 [[nodiscard]] auto get_and_update(runtime& rt, ref<agent<State>> which, F f, Args&&... args) {
   using R = detail::agent_reply<F, State&, Args...>;
   using message = typename agent<State>::template apply<R>;
-  return rt.call<message>(which, detail::changing<State>(std::move(f), std::forward<Args>(args)...));
+  return rt.call(which.template call<message>(detail::changing<State>(std::move(f), std::forward<Args>(args)...)));
 }
 template <class State, class F, class... Args>
   requires detail::updates<F, State, Args...>

@@ -292,7 +292,8 @@ template <class H, class Event, class... Args>
   requires handler_of<H, Event, Args...>
 [[nodiscard]] result<void> add_handler(runtime& rt, ref<event_bus<Event>> bus, std::string id, Args&&... args) {
   using b = event_bus<Event>;
-  return rt.call<typename b::add>(bus, std::move(id), b::bound::no, b::template making<H>(std::forward<Args>(args)...));
+  return rt.call(bus.template call<typename b::add>(std::move(id), b::bound::no,
+                                                    b::template making<H>(std::forward<Args>(args)...)));
 }
 template <class Event>
 void notify(runtime& rt, ref<event_bus<Event>> bus, std::type_identity_t<Event> event) {
@@ -300,7 +301,7 @@ void notify(runtime& rt, ref<event_bus<Event>> bus, std::type_identity_t<Event> 
 }
 template <class Event>
 [[nodiscard]] result<void> sync_notify(runtime& rt, ref<event_bus<Event>> bus, std::type_identity_t<Event> event) {
-  return rt.call<typename event_bus<Event>::happened_sync>(bus, std::move(event));
+  return rt.call(bus.template call<typename event_bus<Event>::happened_sync>(std::move(event)));
 }
 
 }  // namespace coppice

@@ -360,7 +360,7 @@ class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
 };
 
 /// Calls a process that receives `request<M>`; for one with handlers, use its `ref`.
-/// `const auto n = co_await call<bump>(counter, 3);`
+/// `const auto n = co_await call<bump>(counter, 3);`, from a plain thread `rt.call(call<bump>(counter, 3))`.
 template <callable_message M, class... Args>
 [[nodiscard]] pending_call<M> call(pid to, Args&&... args) {
   return pending_call<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...};

@@ -21,11 +21,13 @@ class ref {
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
   friend constexpr auto operator<=>(const ref&, const ref&) noexcept = default;
 
-  /// Sends an `M` made from the arguments. From inside a process. Never fails and never waits.
+  /// Sends an `M` made from the arguments. From inside a process; a plain thread uses `runtime::cast`. Never fails and
+  /// never waits.
   template <class M, class... Args>
     requires handles_cast<T, M>
   void cast(Args&&... args) const;
-  /// Asks a question, from inside a process: `const auto n = co_await counters.call<counter::bump>(3);`
+  /// A question: `const auto n = co_await counters.call<counter::bump>(3);`. A plain thread gives it to its runtime:
+  /// `rt.call(counters.call<counter::bump>(3))`.
   template <class M, class... Args>
     requires handles_call<T, M>
   [[nodiscard]] pending_call<M> call(Args&&... args) const;

@@ -88,32 +88,15 @@ class runtime {
   bool abandon(pid who) { return kernel_->abandon(who); }
 
   // -- waiting, from plain threads
-  /// `const result<int> n = rt.call<counter::bump>(counters, 3);`
-  template <class M, class T, class... Args>
-    requires handles_call<T, M>
-  result<reply_of<M>> call(ref<T> to, Args&&... args) {
-    return call_within<M>(default_call_timeout, to, std::forward<Args>(args)...);
-  }
-  template <class M, class T, class... Args>
-    requires handles_call<T, M>
-  result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, ref<T> to, Args&&... args) {
-    return run_call(
-        pending_call<M>{std::in_place, detail::call_type<T, M>(), to.id(), std::forward<Args>(args)...}.within(
-            timeout));
-  }
-  /// A call made by somebody else: `rt.call(count_children(tree))`.
+  /// Sends a call and waits for its reply. The call is the value that a process would await:
+  /// `const result<int> n = rt.call(counters.call<counter::bump>(3).within(100ms));`, `rt.call(count_children(tree))`.
   template <class M>
-  result<reply_of<M>> call(pending_call<M> made) {
-    return run_call(std::move(made));
-  }
-  template <callable_message M, class... Args>
-  result<reply_of<M>> call(pid to, Args&&... args) {
-    return call_within<M>(default_call_timeout, to, std::forward<Args>(args)...);
-  }
-  template <callable_message M, class... Args>
-  result<reply_of<M>> call_within(std::chrono::nanoseconds timeout, pid to, Args&&... args) {
-    return run_call(
-        pending_call<M>{std::in_place, detail::plain_request<M>, to, std::forward<Args>(args)...}.within(timeout));
+  result<reply_of<M>> call(pending_call<M> question) {
+    must_be_outside();
+    auto into = std::make_shared<outcome<result<reply_of<M>>>>();
+    helper("calls for a thread", make_call<M>, std::move(question), into);
+    wait_for(into->done);
+    return std::move(*into->value);
   }
   /// Until `who` has ended: its reason, `noproc` when it had ended before. To be sure of the reason use `run`.
   exit_reason wait(pid who);
@@ -219,14 +202,6 @@ class runtime {
   static task<> make_call(self& me, pending_call<M> call, std::shared_ptr<outcome<result<reply_of<M>>>> into) {
     const completion<result<reply_of<M>>> completing{me, into, std::unexpected{error{errc::exited, "killed"}}};
     into->value = co_await std::move(call);
-  }
-  template <class M>
-  result<reply_of<M>> run_call(pending_call<M> call) {
-    must_be_outside();
-    auto into = std::make_shared<outcome<result<reply_of<M>>>>();
-    helper("calls for a thread", make_call<M>, std::move(call), into);
-    wait_for(into->done);
-    return std::move(*into->value);
   }
   static task<result<frozen>> freeze_body(self& me, detail::kernel::freeze_target who, std::chrono::nanoseconds within);
   static task<> await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into);

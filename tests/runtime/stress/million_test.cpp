@@ -69,7 +69,7 @@ TEST(million, servers_each_answer_a_call) {
   all.reserve(many);
   for (std::int64_t i = 0; i < many; ++i) all.push_back(rt.spawn<server>(i));
   for (std::int64_t i = 0; i < many; i += many / 1000)
-    EXPECT_EQ(rt.call_within<echo>(forever, all[static_cast<std::size_t>(i)], 1), i + 1);
+    EXPECT_EQ(rt.call(all[static_cast<std::size_t>(i)].call<echo>(1).within(forever)), i + 1);
   EXPECT_GE(rt.counters().spawned - rt.counters().ended, static_cast<std::uint64_t>(many));
 }
 

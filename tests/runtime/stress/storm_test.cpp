@@ -184,7 +184,7 @@ void outsider(runtime& rt, storm& s, unsigned seed) {
   dice d{seed};
   while (s.left.load() > 0) {
     const ref<server> one = rt.spawn<server>(s.counted);
-    for (unsigned i = 0; i < 5; ++i) (void)rt.call_within<ask>(1s, one, s.counted, d() % 100);
+    for (unsigned i = 0; i < 5; ++i) (void)rt.call(one.call<ask>(s.counted, d() % 100).within(1s));
     const pid other = s.people.meet(static_cast<unsigned>(d()));
     rt.send(other, note{s.counted});
     rt.kill(other);
