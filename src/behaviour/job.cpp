@@ -12,6 +12,12 @@ void job_base::finish(kernel& k) {
   k.send(caller, signal::notice, news);
 }
 
+void fail_unstarted(job_base& job) {
+  const loss how = loss_by(process_here());
+  if (how.what != loss::kind::ended) return;  // it could not even be spawned, and its owner knows
+  if (!job.answered.exchange(true)) job.fail(kernel_here(), job, *how.why);
+}
+
 void job_base::must_be_mine() const {
   const pid here = process_here();
   if (here != caller)

@@ -32,6 +32,11 @@ result<std::uint64_t> freezer::freeze(target who, pid informs) {
     freeze_order& o = orders_.emplace_back(freeze_order{.number = number, .who = who, .informs = informs});
     add(o, who.root);
     if (who.subtree) add_descendants(o);
+    if (o.members.empty()) {  // it has ended since the check above
+      orders_.pop_back();
+      freezes_in_force_.fetch_sub(1, std::memory_order_seq_cst);
+      return coppice::fail(errc::noproc, to_string(who.root) + " is not alive");
+    }
     done = newly_done();
   }
   inform(done);
@@ -39,6 +44,7 @@ result<std::uint64_t> freezer::freeze(target who, pid informs) {
 }
 
 void freezer::add(freeze_order& o, pid who) {
+  if (!table_.alive(who)) return;  // another process may have its slot, and must not be touched
   slot& p = table_[who.index()];
   frozen& f = frozen_[who];
   if (f.count == 0) {
@@ -91,7 +97,8 @@ bool freezer::holds_back(slot& p, pid parent) {
   const std::scoped_lock lock{mutex_};
   const pid me = table_.pid_of(p);
   for (freeze_order& o : orders_) {
-    if (!o.who.subtree || !o.members.contains(parent) || !o.members.insert(me).second) continue;
+    if (!o.who.subtree || !(o.members.contains(parent) || o.past.contains(parent))) continue;
+    if (!o.members.insert(me).second) continue;
     ++frozen_[me].count;
   }
   if (!frozen_.contains(me)) return false;
@@ -163,7 +170,7 @@ void freezer::ended(pid who) {
     table_[who.index()].urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
     if (frozen_.erase(who) == 0) return;
     for (freeze_order& o : orders_) {
-      o.members.erase(who);
+      if (o.members.erase(who) != 0) o.past.insert(who);
       o.pending.erase(who);
     }
     done = newly_done();

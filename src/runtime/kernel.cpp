@@ -130,12 +130,23 @@ std::optional<time_point> kernel::next_timer() { return parts_->timers.next(); }
 // ---- blocking work
 
 void kernel::submit_blocking(std::move_only_function<void()> job) {
-  const pid owner = process_here();
-  parts_->freezer.blocking_began(owner);
-  env_->blocking().submit([weak = weak_from_this(), owner, job = std::move(job)]() mutable {
-    job();
-    if (const auto k = weak.lock()) k->parts_->freezer.blocking_over(owner);
-  });
+  // Counted until the job is destroyed, whether it was run or not.
+  class counted {
+   public:
+    counted(kernel& k, pid owner) : kernel_{k.weak_from_this()}, owner_{owner} {
+      k.parts_->freezer.blocking_began(owner);
+    }
+    counted(counted&& other) noexcept : kernel_{std::exchange(other.kernel_, {})}, owner_{other.owner_} {}
+    counted& operator=(counted&&) = delete;
+    ~counted() {
+      if (const auto k = kernel_.lock()) k->parts_->freezer.blocking_over(owner_);
+    }
+
+   private:
+    std::weak_ptr<kernel> kernel_;
+    pid owner_;
+  };
+  env_->blocking().submit([job = std::move(job), under_way = counted{*this, process_here()}]() mutable { job(); });
 }
 
 // ---- other nodes

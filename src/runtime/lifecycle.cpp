@@ -113,7 +113,6 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   if (to_destroy != nullptr) p.process = nullptr;
   // From here on the process is not alive for anybody, and its mail is dead mail.
   p.tag.store(envelope::tag_of(me.serial() + 1, signal::vacant), std::memory_order_seq_cst);
-  if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me);
   // The name is free before anybody is notified of the end, callers included.
   name_table::entry texts;
   if (p.named.exchange(0, std::memory_order_seq_cst) != 0) texts = parts.names.release(me);
@@ -128,6 +127,8 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     for (const open_call& c : unanswered) c.fail(kernel_, c.caller, c.call, error_of({loss::kind::ended, &why}));
     answer_requests(rest, me.serial(), why);
   }
+  // Once its destructors have run: whoever froze it must not be told before that nothing of it is running.
+  if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me);
   if (kernel_.crashed()) {
     free_side(p);
     return;

@@ -56,11 +56,12 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
     into.push_back(describe(p, view::as_owner));
     return true;
   }
-  const bool frozen = kernel_.parts().freezer.inspect(table_.pid_of(p), [&](slot& parked) {
-    count_waiting(parked, parked.mail.head);
-    into.push_back(describe(parked, view::as_owner));
-    into.back().state = process_state::frozen;
-  });
+  const bool frozen =
+      kernel_.parts().freezer.any() && kernel_.parts().freezer.inspect(table_.pid_of(p), [&](slot& parked) {
+        count_waiting(parked, parked.mail.head);
+        into.push_back(describe(parked, view::as_owner));
+        into.back().state = process_state::frozen;
+      });
   if (frozen) return true;
   if (kernel_.env().threads() == nullptr) {  // nothing runs at the same time: it can be looked at as it is
     const bool in_hand = turn_here() != nullptr && turn_here()->p == &p;

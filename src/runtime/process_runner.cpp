@@ -289,11 +289,7 @@ process_runner::ahead process_runner::look_while_frozen(slot& p, envelope* from,
     const std::uint8_t before =
         p.urgent.fetch_and(static_cast<std::uint8_t>(~look_for_exit), std::memory_order_seq_cst);
     if ((before & look_for_exit) != 0 && parts_.exits.find_kill(p, from, t)) {
-      if (p.process == nullptr) {  // killed before it began: the start letter is dropped with its arguments
-        ensure(from->what() == signal::start, "a process without a body has mail in front of its start letter");
-        (void)drop(*from);
-        from->become(signal::done);
-      }
+      if (p.process == nullptr) end_unborn(p, *from, t);
       return ahead::ends;
     }
     switch (parts_.freezer.park(p)) {
@@ -301,6 +297,23 @@ process_runner::ahead process_runner::look_while_frozen(slot& p, envelope* from,
       case freezer::parking::thawed: return ahead::goes_on;
       case freezer::parking::exit_pending: break;
     }
+  }
+}
+
+/// Killed before it began: the parent's monitor was not set yet, and the start letter is dropped with its arguments.
+void process_runner::end_unborn(slot& p, envelope& first, const turn& t) {
+  ensure(first.what() == signal::start, "a process without a body has mail in front of its start letter");
+  const pid me = table_.pid_of(p);
+  const birth& with = static_cast<start_letter&>(first).with;
+  if (with.watched_as) parts_.links.add_watcher(p, with.parent, with.watched_as);
+  {
+    const ending_scope scope{me, t.ending};
+    (void)drop(first);
+  }
+  first.become(signal::done);
+  for (envelope* e : parts_.policies.close(me)) {
+    kernel_.note_dead_letter(me, *e);
+    discard(kernel_, e, {loss::kind::ended, &t.ending});
   }
 }
 

@@ -1,5 +1,6 @@
 // Freezing processes on real threads.
 #include <gtest/gtest.h>
+#include <runtime/internal/kernel_parts.hpp>
 
 #include <atomic>
 #include <thread>
@@ -123,6 +124,45 @@ TEST(freeze, names_a_process_with_blocking_work_whose_result_then_waits) {
   EXPECT_TRUE(rt.thaw(who));
   (void)rt.wait(who);
   EXPECT_TRUE(back);
+}
+
+struct slow_to_die {
+  explicit slow_to_die(trap_door* d) : door{d} {}
+  slow_to_die(slow_to_die&& other) noexcept : door{std::exchange(other.door, nullptr)} {}
+  slow_to_die& operator=(slow_to_die&&) = delete;
+  ~slow_to_die() {
+    if (door != nullptr) door->fall_in();
+  }
+  trap_door* door;
+};
+task<> ends_slowly(self& me, trap_door* body, trap_door* end) {
+  const slow_to_die last{end};
+  const tick t = co_await me.receive<tick>();
+  (void)t;
+  body->fall_in();
+}
+
+TEST(freeze, is_not_answered_while_a_destructor_of_the_process_is_running) {
+  trap_door body;
+  trap_door end;
+  runtime rt{quiet()};
+  const pid who = rt.spawn(ends_slowly, &body, &end);
+  rt.send(who, tick{});
+  body.wait_until_inside();
+  std::atomic<bool> answered{false};
+  std::thread freezer{[&] {
+    (void)rt.freeze(who, 1h);
+    answered = true;
+  }};
+  while (!rt.host().parts().freezer.any()) std::this_thread::yield();
+  body.open();
+  end.wait_until_inside();
+  for (int look = 0; look < 1000; ++look) {
+    std::this_thread::yield();
+    ASSERT_FALSE(answered);
+  }
+  end.open();
+  freezer.join();
 }
 
 TEST(freeze, a_kill_reaches_a_frozen_process_whenever_it_comes) {

@@ -1,6 +1,8 @@
 // Freezing processes: every promise of freeze.hpp, in the simulation.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "people.hpp"
 #include "waits.hpp"
 
@@ -227,6 +229,63 @@ TEST(freeze, a_kill_ends_a_child_that_was_frozen_before_it_began) {
     w.run_for(1ms);
   }
   EXPECT_GT(unborn, 5U);
+}
+
+/// Freezes and kills a process in one turn, before it can begin.
+task<> kills_an_unborn(self& me, std::optional<exit_reason>* told) {
+  const monitored child = me.spawn_monitor(idler);
+  const auto held = me.host().freeze({.root = child.who, .subtree = false}, {});
+  EXPECT_TRUE(held.has_value());
+  me.kill(child.who);
+  const auto d = co_await me.receive<down>(1min);
+  if (const down* got = std::get_if<down>(&d)) *told = got->reason;
+}
+
+TEST(freeze, a_monitor_is_told_of_a_process_that_was_killed_before_it_began) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::optional<exit_reason> told;
+    world w{seed};
+    w.add_node().rt().spawn(kills_an_unborn, &told);
+    w.run_for(2min);
+    ASSERT_TRUE(told.has_value()) << "seed " << seed;
+    EXPECT_EQ(*told, exit_reason::killed());
+  }
+}
+
+/// Its child is spawned by a process that is killed before the child begins.
+task<> spawns_and_lives(self& me, std::vector<pid>* begun) {
+  begun->push_back(me.id());
+  me.trap_exits();
+  const number m = co_await me.receive<number>();
+  if (m.value > 0) me.spawn_link(spawns_and_lives, begun);
+  co_await me.sleep(1h);
+}
+task<> root_of_spawner(self& me, std::vector<pid>* begun, pid* spawner) {
+  me.trap_exits();
+  *spawner = me.spawn_link(spawns_and_lives, begun);
+  co_await me.sleep(1h);
+}
+
+TEST(freeze, a_child_whose_parent_was_killed_before_it_began_is_frozen_too) {
+  std::uint64_t tried = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    std::vector<pid> begun;
+    pid spawner;
+    world w{seed};
+    node& n = w.add_node();
+    const pid root = n.rt().spawn(root_of_spawner, &begun, &spawner);
+    w.run_for(1ms);
+    ASSERT_EQ(begun.size(), 1U);
+    n.rt().send(spawner, number{1});
+    while (n.rt().counters().spawned < 3) ASSERT_TRUE(w.step());
+    ASSERT_TRUE(n.rt().host().freeze({.root = root, .subtree = true}, {}).has_value());
+    if (begun.size() != 1) continue;  // the child was faster
+    ++tried;
+    n.rt().kill(spawner);
+    w.run_for(1s);
+    EXPECT_EQ(begun.size(), 1U) << "a process began in a frozen subtree, seed " << seed;
+  }
+  EXPECT_GT(tried, 20U);
 }
 
 TEST(freeze, names_those_that_are_stuck_in_their_code_at_the_limit) {

@@ -88,7 +88,7 @@ class error_code {
   template <class E>
     requires requires { error_category<E>::last; }
   constexpr error_code(E code) noexcept  // NOLINT(google-explicit-constructor): `fail(errc::timeout)`
-      : entry_{&table<E>[std::to_underlying(code)]} {}
+      : entry_{&table<E>[index_of(code)]} {}
 
   /// The code as a word, for example `"noproc"`. Words of different categories may be equal; their codes are not.
   [[nodiscard]] constexpr std::string_view word() const noexcept { return entry_->word; }
@@ -109,9 +109,18 @@ class error_code {
     const std::string_view* category = nullptr;  // its address identifies the category
   };
   template <class E>
+  static constexpr std::size_t size_of = std::to_underlying(error_category<E>::last) + 1;
+  /// A value beyond the last one, from a newer program say, has the entry behind all others: "unknown".
+  template <class E>
+  static constexpr std::size_t index_of(E code) noexcept {
+    const auto at = static_cast<std::size_t>(std::to_underlying(code));
+    return at < size_of<E> ? at : size_of<E>;
+  }
+  template <class E>
   static consteval auto make_table() {
-    std::array<entry, std::to_underlying(error_category<E>::last) + 1> all{};
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = {to_string(static_cast<E>(i)), &error_category<E>::name};
+    std::array<entry, size_of<E> + 1> all{};
+    for (std::size_t i = 0; i < size_of<E>; ++i) all[i] = {to_string(static_cast<E>(i)), &error_category<E>::name};
+    all[size_of<E>] = {"unknown", &error_category<E>::name};
     return all;
   }
   template <class E>

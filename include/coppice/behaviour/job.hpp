@@ -59,9 +59,31 @@ using job_value = typename job_traits<F, Args...>::value;
 
 namespace detail {
 
+/// The process was killed before it began: answers the owner of the job.
+void fail_unstarted(job_base& job);
+
+/// The argument by which the process of a job gets its state. If it is destroyed with the argument still in it, because
+/// the process never began, the job fails.
+template <class T>
+class unstarted_job {
+ public:
+  unstarted_job(std::shared_ptr<job_state<T>> state) noexcept  // NOLINT(google-explicit-constructor): an argument
+      : state_{std::move(state)} {}
+  unstarted_job(unstarted_job&&) noexcept = default;
+  unstarted_job& operator=(unstarted_job&&) = delete;
+  ~unstarted_job() {
+    if (state_) fail_unstarted(*state_);
+  }
+  [[nodiscard]] std::shared_ptr<job_state<T>> start() noexcept { return std::move(state_); }
+
+ private:
+  std::shared_ptr<job_state<T>> state_;
+};
+
 /// The process of a job.
 template <class T, class F, class... Args>
-task<> run_job(self& me, std::shared_ptr<job_state<T>> state, F f, Args... args) {
+task<> run_job(self& me, unstarted_job<T> job, F f, Args... args) {
+  const std::shared_ptr<job_state<T>> state = job.start();
   if (const kernel_section mine{me.process(), me.id().serial()}) me.host().defer(me.process(), state);
   if constexpr (waiting_job<F, Args...>) {
     task<T> work = f(me, std::move(args)...);

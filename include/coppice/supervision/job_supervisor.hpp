@@ -83,8 +83,8 @@ class awaited_start {
 
 /// The process of a job that its supervisor has started.
 template <class T, class F, class... Args>
-task<> run_supervised_job(self& me, std::shared_ptr<handover> start, std::shared_ptr<job_state<T>> state, F f,
-                          Args... args) {
+task<> run_supervised_job(self& me, std::shared_ptr<handover> start, unstarted_job<T> job, F f, Args... args) {
+  std::shared_ptr<job_state<T>> state = job.start();
   bool owned = start->begin(me.id());
   if (owned && state->links_itself) {
     try {

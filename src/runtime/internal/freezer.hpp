@@ -66,6 +66,7 @@ class freezer {
     pid informs;
     bool informed = false;
     std::unordered_set<pid> members{};
+    std::unordered_set<pid> past{};     // members that have ended: children that they spawned may not have begun yet
     std::unordered_set<pid> pending{};  // not parked yet
   };
   using to_inform = std::vector<std::pair<pid, std::uint64_t>>;

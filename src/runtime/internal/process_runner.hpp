@@ -29,6 +29,7 @@ class process_runner {
   [[nodiscard]] ahead look_while_frozen(slot& p, envelope* from, turn& t);
   /// The turn was interrupted. True: the process must be scheduled again.
   [[nodiscard]] bool leave(slot& p, envelope* e, verdict v, turn& t);
+  void end_unborn(slot& p, envelope& first, const turn& t);
   void terminate(body& b, turn& t);
   void end(slot& p, turn& t, envelope* rest);
 
