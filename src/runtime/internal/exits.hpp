@@ -10,7 +10,7 @@ class lifecycle;
 /// Thread safety: `send` and `send_link_lost` from any thread, the others for the owner of the slot.
 class exits {
  public:
-  exits(kernel& k, links& l, remote& r) noexcept : kernel_{k}, table_{k.table()}, links_{l}, remote_{r} {}
+  exits(kernel& k, links& l) noexcept : kernel_{k}, table_{k.table()}, links_{l} {}
 
   void send(pid to, exited x);
   /// The connection that carried the link of `to` with `other` is lost.
@@ -38,7 +38,6 @@ class exits {
   kernel& kernel_;
   process_table& table_;
   links& links_;
-  remote& remote_;
   std::atomic<std::uint64_t> looked_at_{0};
 };
 

@@ -27,7 +27,7 @@ struct kernel_parts {
         policies{k},
         remote{k},
         links{k, remote},
-        exits{k, links, remote},
+        exits{k, links},
         fast_lane{k, links, exits},
         freezer{k},
         lifecycle{k},
