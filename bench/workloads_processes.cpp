@@ -204,7 +204,7 @@ template <double (*run)(const bench&)>
 double under_application(const bench& b) {
   const coppice::application app{
       {.name = "bench", .supervise = {coppice::child<bystander>().with({.name = "bystander"})}}};
-  [[maybe_unused]] static auto* running = new coppice::program{app.start(b.rt)};  // never stopped
+  [[maybe_unused]] static auto* running = new coppice::running_program{app.start(b.rt)};  // never stopped
   while (!b.rt.where("bystander")) std::this_thread::yield();
   return run(b);
 }

@@ -39,7 +39,7 @@ class store {
     else
       me.start_timer(5ms);
   }
-  void handle(coppice::timeout) { write(); }
+  void handle(coppice::timer_fired) { write(); }
 
  private:
   void write() {

@@ -11,7 +11,7 @@ using coppice::result;
 using coppice::self;
 using coppice::task;
 using coppice::timed_out;
-using coppice::timeout;
+using coppice::timer_fired;
 using coppice::timer_ref;
 
 namespace {
@@ -44,7 +44,7 @@ task<> uses_timers(self& me) {
   const timer_ref late = me.start_timer(1h);
   const news n = co_await me.receive<news>();
   std::cout << "news " << n.number << '\n';
-  const timeout rung = co_await me.receive<timeout>();
+  const timer_fired rung = co_await me.receive<timer_fired>();
   std::cout << (rung.ref == early ? "the early timer" : "another timer") << '\n';
   const bool in_time = me.cancel(late);  // after this no timeout{late} is ever received
   std::cout << (in_time ? "cancelled in time" : "too late") << '\n';
@@ -55,8 +55,8 @@ task<> beats(self& me, int times) {
   for (int beat = 1; beat <= times; ++beat) {
     const timer_ref next = me.start_timer(5ms);
     for (bool over = false; !over;) {
-      const auto mail = co_await me.receive<timeout, news>();
-      const auto* rung = std::get_if<timeout>(&mail);
+      const auto mail = co_await me.receive<timer_fired, news>();
+      const auto* rung = std::get_if<timer_fired>(&mail);
       over = rung != nullptr && rung->ref == next;
     }
     std::cout << "beat " << beat << '\n';

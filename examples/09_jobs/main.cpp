@@ -9,7 +9,7 @@
 #include <coppice/coppice.hpp>
 
 using namespace std::chrono_literals;
-using coppice::async;
+using coppice::async_job;
 using coppice::async_nolink;
 using coppice::async_stream_nolink;
 using coppice::await_many;
@@ -39,14 +39,14 @@ task<std::string> fetch(self& me, std::string url) {
 }
 
 task<> one_job(self& me) {
-  auto primes = async(me, primes_up_to, 1000);  // runs from here on
+  auto primes = async_job(me, primes_up_to, 1000);  // runs from here on
   const result<int> count = co_await primes.await();
   std::cout << "primes up to 1000: " << *count << '\n';
 }
 
 task<> several_jobs(self& me) {
   std::vector<job<int>> jobs;
-  for (const int n : {10, 100, 1000}) jobs.push_back(async(me, primes_up_to, n));
+  for (const int n : {10, 100, 1000}) jobs.push_back(async_job(me, primes_up_to, n));
   const result<std::vector<int>> counts = co_await await_many(jobs);
   for (const int count : *counts) std::cout << "primes: " << count << '\n';
 }

@@ -7,15 +7,15 @@ namespace coppice {
 
 // ---- words
 
-std::string_view to_string(outcome what) noexcept {
+std::string_view to_string(program_end what) noexcept {
   switch (what) {
-    case outcome::done: return "done";
-    case outcome::stopped: return "stopped";
-    case outcome::gave_up: return "gave_up";
-    case outcome::refused: return "refused";
-    case outcome::start_failed: return "start_failed";
-    case outcome::not_in_time: return "not_in_time";
-    case outcome::stopped_hard: return "stopped_hard";
+    case program_end::done: return "done";
+    case program_end::stopped: return "stopped";
+    case program_end::gave_up: return "gave_up";
+    case program_end::refused: return "refused";
+    case program_end::start_failed: return "start_failed";
+    case program_end::not_in_time: return "not_in_time";
+    case program_end::stopped_hard: return "stopped_hard";
   }
   return "unknown";
 }
@@ -33,34 +33,34 @@ std::string_view to_string(application_state state) noexcept {
 int program_outcome::exit_code() const noexcept {
   constexpr int killed = 9;  // SIGKILL
   switch (what) {
-    case outcome::done:
-    case outcome::stopped: return 0;
-    case outcome::gave_up: return 1;
-    case outcome::refused: return 2;
-    case outcome::start_failed: return 3;
-    case outcome::not_in_time: return 4;
-    case outcome::stopped_hard: break;
+    case program_end::done:
+    case program_end::stopped: return 0;
+    case program_end::gave_up: return 1;
+    case program_end::refused: return 2;
+    case program_end::start_failed: return 3;
+    case program_end::not_in_time: return 4;
+    case program_end::stopped_hard: break;
   }
   return 128 + (signal ? number_of(*signal) : killed);
 }
 
 // ---- a running program
 
-program::program(runtime& rt, std::shared_ptr<detail::program_state> state) noexcept
+running_program::running_program(runtime& rt, std::shared_ptr<detail::program_state> state) noexcept
     : rt_{&rt}, state_{std::move(state)} {}
-program::program(program&&) noexcept = default;
-program& program::operator=(program&&) noexcept = default;
-program::~program() = default;
+running_program::running_program(running_program&&) noexcept = default;
+running_program& running_program::operator=(running_program&&) noexcept = default;
+running_program::~running_program() = default;
 
-std::optional<program_outcome> program::ended() const { return state_->ended(); }
-program_outcome program::wait() {
+std::optional<program_outcome> running_program::ended() const { return state_->ended(); }
+program_outcome running_program::wait() {
   if (controller_) rt_->wait(controller_);  // its name is free afterwards
   signals_.reset();
   return *state_->ended();
 }
-void program::stop() { rt_->send(controller_, detail::stop_asked{}); }
-void program::kill() { rt_->send(controller_, detail::kill_asked{}); }
-pid program::controller() const noexcept { return controller_; }
+void running_program::stop() { rt_->send(controller_, detail::stop_asked{}); }
+void running_program::kill() { rt_->send(controller_, detail::kill_asked{}); }
+pid running_program::controller() const noexcept { return controller_; }
 
 bool stop_program(self& me) {
   const pid controller = me.where(program_name);
@@ -91,13 +91,13 @@ std::optional<std::string> wrong_with(const run_options& how) {
 /// Makes the runtime; its exceptions become outcomes.
 program_outcome run_on_own_runtime(const applications& all, run_options how) try {
   runtime rt{how.runtime};
-  program running = all.start(rt, std::move(how));
+  running_program running = all.start(rt, std::move(how));
   program_outcome out = running.wait();
   return out;
 } catch (const std::invalid_argument& x) {
-  return {.what = outcome::refused, .text = std::string{"the options of the runtime are invalid: "} + x.what()};
+  return {.what = program_end::refused, .text = std::string{"the options of the runtime are invalid: "} + x.what()};
 } catch (const std::exception& x) {
-  return {.what = outcome::start_failed, .text = std::string{"the runtime could not be started: "} + x.what()};
+  return {.what = program_end::start_failed, .text = std::string{"the runtime could not be started: "} + x.what()};
 }
 
 }  // namespace
@@ -116,11 +116,11 @@ result<std::vector<std::string>> applications::start_order() const {
   return names;
 }
 
-program applications::start(runtime& rt, run_options how) const {
-  if (const auto wrong = wrong_with(how)) return {rt, refused({.what = outcome::refused, .text = *wrong})};
+running_program applications::start(runtime& rt, run_options how) const {
+  if (const auto wrong = wrong_with(how)) return {rt, refused({.what = program_end::refused, .text = *wrong})};
   auto planned = detail::plan(all_);
-  if (!planned) return {rt, refused({.what = outcome::refused, .text = std::string{planned.error().text()}})};
-  program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
+  if (!planned) return {rt, refused({.what = program_end::refused, .text = std::string{planned.error().text()}})};
+  running_program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
   // Before the first child is up, because a signal may be sent as soon as one is.
   const auto relay = std::make_shared<detail::signal_relay>();
   const auto& signals = made.state_->how.stop_on;
@@ -131,7 +131,7 @@ program applications::start(runtime& rt, run_options how) const {
       rt.spawn({.name = std::string{program_name}, .label = "applications"}, detail::program_controller, made.state_);
   if (!spawned) {
     made.signals_.reset();
-    made.state_->end({.what = outcome::start_failed,
+    made.state_->end({.what = program_end::start_failed,
                       .text = "another program runs on this runtime: " + spawned.error().to_string()});
     return made;
   }
@@ -145,7 +145,7 @@ int applications::run(run_options how) const {
   const auto sensible = check();
   const program_outcome out =
       sensible ? run_on_own_runtime(*this, std::move(how))
-               : program_outcome{.what = outcome::refused, .text = std::string{sensible.error().text()}};
+               : program_outcome{.what = program_end::refused, .text = std::string{sensible.error().text()}};
   if (!out.text.empty()) std::fputs(("coppice: " + out.text + "\n").c_str(), stderr);
   return out.exit_code();
 }
@@ -160,6 +160,8 @@ int applications::run() const {
 result<void> application::check() const { return applications{*this}.check(); }
 int application::run() const { return applications{*this}.run(); }
 int application::run(run_options how) const { return applications{*this}.run(std::move(how)); }
-program application::start(runtime& rt, run_options how) const { return applications{*this}.start(rt, std::move(how)); }
+running_program application::start(runtime& rt, run_options how) const {
+  return applications{*this}.start(rt, std::move(how));
+}
 
 }  // namespace coppice

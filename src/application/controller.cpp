@@ -35,7 +35,7 @@ class controller {
     const auto found = std::ranges::find(apps_, x.from, &one::master);
     if (found == apps_.end() || !x.linked) {
       if (!x.linked && x.reason.what() != exit_reason::kind::normal)
-        stop({.what = outcome::stopped}, "it was told to exit");
+        stop({.what = program_end::stopped}, "it was told to exit");
       return;
     }
     if (found->state == application_state::ended) return;
@@ -51,7 +51,7 @@ class controller {
   void handle(signal_received s) {
     const std::string name{to_string(s.which)};
     if (++signals_ > 1) {
-      end_hard({.what = outcome::stopped_hard,
+      end_hard({.what = program_end::stopped_hard,
                 .text = name + " was received a second time: stopped at once",
                 .signal = s.which});
       return;
@@ -59,18 +59,18 @@ class controller {
     if (stopping_)
       me_.log(log_level::warning, name + ": the program is stopping; another signal stops it at once");
     else
-      stop({.what = outcome::stopped, .signal = s.which}, name);
+      stop({.what = program_end::stopped, .signal = s.which}, name);
   }
-  void handle(stop_asked) { stop({.what = outcome::stopped}, "a stop was requested"); }
-  void handle(kill_asked) { end_hard({.what = outcome::stopped_hard, .text = "it was killed"}); }
-  void handle(timeout t) {
+  void handle(stop_asked) { stop({.what = program_end::stopped}, "a stop was requested"); }
+  void handle(kill_asked) { end_hard({.what = program_end::stopped_hard, .text = "it was killed"}); }
+  void handle(timer_fired t) {
     if (t.ref != limit_) return;
     std::string late;
     for (std::size_t i = 0; i < apps_.size(); ++i)
       if (at_work(i)) late += (late.empty() ? "" : ", ") + in_quotes(name_of(i));
     const std::string text = "not stopped within " + to_string(*program_->how.stop_within) + " and killed: " + late;
     if (outcome_.exit_code() == 0) {
-      end_hard({.what = outcome::not_in_time, .text = text, .signal = outcome_.signal});
+      end_hard({.what = program_end::not_in_time, .text = text, .signal = outcome_.signal});
       return;
     }
     outcome_.text += "; " + text;
@@ -159,7 +159,7 @@ class controller {
     become(i, application_state::ended, why);
     const std::string text = "application " + in_quotes(name_of(i)) + " could not be started: " + why;
     me_.log(temporary(i) ? log_level::warning : log_level::error, text, {{"application", name_of(i)}});
-    if (!temporary(i)) stop({.what = outcome::start_failed, .text = text}, text);
+    if (!temporary(i)) stop({.what = program_end::start_failed, .text = text}, text);
   }
 
   // -- an application ended by itself
@@ -177,9 +177,9 @@ class controller {
       return;
     }
     if (!temporary(i) && !done)
-      stop({.what = outcome::gave_up, .text = text}, text);
+      stop({.what = program_end::gave_up, .text = text}, text);
     else if (app(i).restart == restart::permanent && !all_done())
-      stop({.what = outcome::gave_up, .text = text + ", and it is permanent"}, text);
+      stop({.what = program_end::gave_up, .text = text + ", and it is permanent"}, text);
     else
       end_if_done();
   }
@@ -194,7 +194,7 @@ class controller {
     return others || std::ranges::all_of(apps_, [](const one& a) { return a.state == application_state::ended; });
   }
   void end_if_done() {
-    if (next_ == apps_.size() && all_done()) stop({.what = outcome::done}, "all applications are done");
+    if (next_ == apps_.size() && all_done()) stop({.what = program_end::done}, "all applications are done");
   }
 
   // -- down
@@ -204,7 +204,7 @@ class controller {
     stopping_ = true;
     outcome_ = std::move(out);
     // A failure was logged before. A signal is logged as a warning, so that its sender sees that it was received.
-    me_.log(outcome_.what == outcome::stopped ? log_level::warning : log_level::info,
+    me_.log(outcome_.what == program_end::stopped ? log_level::warning : log_level::info,
             "the program stops in order: " + why + (signals_ > 0 ? "; a second signal stops it at once" : ""));
     if (program_->how.stop_within) limit_ = me_.start_timer(*program_->how.stop_within);
     go_on();
@@ -259,7 +259,8 @@ class last_word {
   last_word(const last_word&) = delete;
   last_word& operator=(const last_word&) = delete;
   ~last_word() {
-    program_->end({.what = outcome::gave_up, .text = "the process that starts and stops the applications was ended"});
+    program_->end(
+        {.what = program_end::gave_up, .text = "the process that starts and stops the applications was ended"});
   }
 
  private:
@@ -274,7 +275,7 @@ task<> program_controller(self& me, std::shared_ptr<program_state> program) {
   controller mine{me, program};
   mine.begin();
   while (mine.running()) {
-    auto m = co_await me.receive<news, exited, signal_received, stop_asked, kill_asked, timeout,
+    auto m = co_await me.receive<news, exited, signal_received, stop_asked, kill_asked, timer_fired,
                                  request<calls::which_applications>>();
     std::visit([&](auto& each) { mine.handle(each); }, m);
   }

@@ -17,7 +17,7 @@ task<result<void>> stop(self& me, pid who, exit_reason reason, std::chrono::nano
   me.send(who, detail::stop_order{reason});
   const std::optional<exit_reason> why = co_await detail::ending(watched, timeout);
   if (!why) {
-    me.demonitor(watched, flush::yes);
+    me.demonitor(watched, self::flush::yes);
     co_return fail(errc::timeout, to_string(who) + " has not stopped yet");
   }
   if (*why == reason) co_return result<void>{};

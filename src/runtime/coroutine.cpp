@@ -291,9 +291,9 @@ bool self::cancel(timer_ref ref) {
   if (slot_->process->type != &detail::coroutine::type_of) return pending;
   return static_cast<detail::coroutine*>(slot_->process)
              ->flush_saved(
-                 detail::plain<timeout>,
+                 detail::plain<timer_fired>,
                  [](const detail::envelope& e, std::uint64_t wanted) {
-                   return static_cast<const detail::letter<timeout>&>(e).body.ref.value() == wanted;
+                   return static_cast<const detail::letter<timer_fired>&>(e).body.ref.value() == wanted;
                  },
                  ref.value()) ||
          pending;

@@ -5,7 +5,7 @@
 namespace coppice::detail {
 
 timer_ref process_timers::start(slot& me, std::chrono::nanoseconds after) {
-  auto* e = make_letter<timeout>(plain<timeout>);
+  auto* e = make_letter<timer_fired>(plain<timer_fired>);
   side_block& side = side_of(table_, me);
   const timer_ref ref = kernel_.arm(kernel_.time_after(after), table_.pid_of(me), signal::timeout, e);
   e->body.ref = ref;  // safe even if it has fired: only this process opens the letter, and it is busy here
@@ -22,7 +22,7 @@ bool process_timers::cancel(slot& me, timer_ref ref) {
 }
 
 bool process_timers::accepts(slot& p, const envelope& e) {
-  return p.side != nullptr && p.side->timers.erase(static_cast<const letter<timeout>&>(e).body.ref.value());
+  return p.side != nullptr && p.side->timers.erase(static_cast<const letter<timer_fired>&>(e).body.ref.value());
 }
 
 void process_timers::cancel_all(slot& p) {

@@ -42,7 +42,7 @@ init_result dynamic_supervisor::init() {
 task<void> dynamic_supervisor::terminate(const exit_reason&, self& me) { return children_->stop_together(me); }
 
 task<void> dynamic_supervisor::handle(exited x, self& me) { return children_->handle_exit(me, std::move(x)); }
-task<void> dynamic_supervisor::handle(timeout t, self& me) { return children_->handle_backoff_over(me, t.ref); }
+task<void> dynamic_supervisor::handle(timer_fired t, self& me) { return children_->handle_backoff_over(me, t.ref); }
 task<void> dynamic_supervisor::handle(calls::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
 
 // ---- its calls, by the pid of the child

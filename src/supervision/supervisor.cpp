@@ -118,7 +118,7 @@ task<init_result> supervisor::init(self& me) {
 task<void> supervisor::terminate(const exit_reason&, self& me) { return children_->stop_in_order(me); }
 
 task<void> supervisor::handle(exited x, self& me) { return children_->handle_exit(me, std::move(x)); }
-task<void> supervisor::handle(timeout t, self& me) { return children_->handle_backoff_over(me, t.ref); }
+task<void> supervisor::handle(timer_fired t, self& me) { return children_->handle_backoff_over(me, t.ref); }
 task<void> supervisor::handle(calls::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
 
 /// Running children stay, and nothing is started.

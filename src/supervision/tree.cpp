@@ -27,7 +27,7 @@ task<tree_node> look_below(self& me, child_info about, tree_options options) {
   std::vector<std::pair<std::size_t, job<tree_node>>> asked;
   for (std::size_t i = 0; i < node.children.size(); ++i)
     if (has_children(node.children[i].child))
-      asked.emplace_back(i, async(me, look_below, node.children[i].child, options));
+      asked.emplace_back(i, async_job(me, look_below, node.children[i].child, options));
   for (auto& [place, looking] : asked) {
     result<tree_node> seen = co_await looking.await(forever);
     if (seen)

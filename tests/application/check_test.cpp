@@ -114,7 +114,7 @@ TEST(check_applications, is_done_before_anything_is_started) {
   EXPECT_EQ(t.outcome(), "refused");
   EXPECT_EQ(t.code(), 2);
   EXPECT_EQ(t.running->controller(), pid{});
-  EXPECT_EQ(t.running->wait().what, outcome::refused);
+  EXPECT_EQ(t.running->wait().what, program_end::refused);
   t.running->stop();
   EXPECT_EQ(t.book.take(), lines{});
   EXPECT_EQ(t.processes(), 0U);

@@ -440,7 +440,7 @@ TEST(program, that_waits_in_the_simulation_lets_it_run) {
   troupe t;
   t.start({application{short_lived(t, "a", restart::permanent)}});
   t.node.rt().send_after(1h, t.book.pids["a.child"], part::finish{exit_reason::normal()});
-  EXPECT_EQ(t.running->wait().what, outcome::done);
+  EXPECT_EQ(t.running->wait().what, program_end::done);
 }
 
 }  // namespace

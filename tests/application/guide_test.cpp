@@ -88,7 +88,7 @@ task<> import_files(self& me) { co_await me.sleep(1h); }
 TEST(guide_applications, stops_in_order) {
   sim::world w{1};
   sim::node& n = w.add_node();
-  program running = with_hooks().start(n.rt());
+  running_program running = with_hooks().start(n.rt());
   w.settle();
   EXPECT_FALSE(running.ended());
   n.raise(os_signal::terminate);
@@ -97,8 +97,8 @@ TEST(guide_applications, stops_in_order) {
 
 TEST(guide_applications, a_job_ends_its_program) {
   sim::world w{1};
-  program running = a_job().start(w.add_node().rt());
-  EXPECT_EQ(running.wait().what, outcome::done);
+  running_program running = a_job().start(w.add_node().rt());
+  EXPECT_EQ(running.wait().what, program_end::done);
 }
 
 TEST(guide_applications, all_would_start) {

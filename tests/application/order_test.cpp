@@ -214,11 +214,11 @@ TEST(applications, publish_what_becomes_of_them) {
 TEST(applications, are_one_program_on_a_runtime_at_a_time) {
   troupe t;
   t.start({application{t.app("a")}});
-  program second = application{t.app("b")}.start(t.node.rt());
-  EXPECT_EQ(second.wait().what, outcome::start_failed);
+  running_program second = application{t.app("b")}.start(t.node.rt());
+  EXPECT_EQ(second.wait().what, program_end::start_failed);
   t.running->stop();
   EXPECT_EQ(t.running->wait().exit_code(), 0);
-  program third = application{t.app("b")}.start(t.node.rt());
+  running_program third = application{t.app("b")}.start(t.node.rt());
   t.world.settle();
   EXPECT_FALSE(third.ended());
   third.stop();

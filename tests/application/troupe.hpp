@@ -117,7 +117,7 @@ class troupe {
   journal book;
   sim::world world;
   sim::node& node = world.add_node();
-  std::optional<program> running;
+  std::optional<running_program> running;
 };
 
 }  // namespace coppice

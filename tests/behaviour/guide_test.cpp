@@ -38,8 +38,8 @@ int count_words(const std::string& text);            // a plain function: T f(ar
 task<std::string> fetch(self& me, std::string url);  // or one that waits: task<T> f(self&, args...)
 
 task<> both(self& me, std::string text) {
-  auto words = async(me, count_words, text);  // run from here on, each in its own process
-  auto page = async(me, fetch, "https://example.org");
+  auto words = async_job(me, count_words, text);  // run from here on, each in its own process
+  auto page = async_job(me, fetch, "https://example.org");
   const result<int> count = co_await words.await();
   const result<std::string> body = co_await page.await(30s);  // five seconds unless told
 }
@@ -53,7 +53,7 @@ TEST(guide_jobs, give_their_results) { EXPECT_EQ(printed(both, std::string{"text
 
 task<> several(self& me, std::vector<std::string> texts) {
   std::vector<job<int>> jobs;
-  for (const std::string& text : texts) jobs.push_back(async(me, count_words, text));
+  for (const std::string& text : texts) jobs.push_back(async_job(me, count_words, text));
 
   const result<std::vector<int>> all = co_await await_many(jobs);  // or the first error, at once
 
@@ -85,9 +85,9 @@ int points_of(const scores& all, const std::string& who) { return all.contains(w
 
 task<> keeps_scores(self& me) {
   const ref<agent<scores>> table = me.spawn_link<agent<scores>>();
-  const result<void> done = co_await update(table, add, "anna", 3);
-  cast(table, add, "bert", 2);  // does not wait, never fails
-  const result<int> anna = co_await get(table, points_of, "anna").within(1s);
+  const result<void> done = co_await agents::update(table, add, "anna", 3);
+  agents::cast(table, add, "bert", 2);  // does not wait, never fails
+  const result<int> anna = co_await agents::get(table, points_of, "anna").within(1s);
 }
 
 TEST(guide_agent, keeps_a_value) { EXPECT_EQ(printed(keeps_scores), ""); }

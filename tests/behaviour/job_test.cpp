@@ -55,11 +55,11 @@ task<int> obliging(self& me, pid boss) {
 // ---- async and await
 
 task<> awaits_both_kinds(self& me) {
-  auto plain = async(me, twice, 21);
-  auto waiting = async(me, twice_later, 4, 1ms);
+  auto plain = async_job(me, twice, 21);
+  auto waiting = async_job(me, twice_later, 4, 1ms);
   const std::string text = "a text of more than a few letters";
-  auto capturing = async(me, [text] { return text + "!"; });
-  auto nothing = async(me, [] {});
+  auto capturing = async_job(me, [text] { return text + "!"; });
+  auto nothing = async_job(me, [] {});
   const result<int> a = co_await plain.await();
   const result<int> b = co_await waiting.await();
   const result<std::string> c = co_await capturing.await();
@@ -75,14 +75,15 @@ TEST(job, gives_what_a_function_or_a_task_returns) {
 }
 
 task<> moves_only(self& me) {
-  auto made = async(me, [](std::unique_ptr<int> n) { return std::make_unique<int>(*n + 1); }, std::make_unique<int>(1));
+  auto made =
+      async_job(me, [](std::unique_ptr<int> n) { return std::make_unique<int>(*n + 1); }, std::make_unique<int>(1));
   const result<std::unique_ptr<int>> got = co_await made.await();
   EXPECT_EQ(**got, 2);
 }
 TEST(job, takes_and_gives_what_can_only_be_moved) { EXPECT_EQ(in_the_world(moves_only), exit_reason::normal()); }
 
 task<> is_linked(self& me) {
-  auto j = async(me, never);
+  auto j = async_job(me, never);
   auto free = async_nolink(me, never);
   co_await me.sleep(1s);
   const auto of_linked = me.host().info(j.id());
@@ -94,7 +95,7 @@ task<> is_linked(self& me) {
 TEST(job, is_linked_to_its_owner_unless_told_otherwise) { EXPECT_EQ(in_the_world(is_linked), exit_reason::normal()); }
 
 task<> awaits_in_vain(self& me) {
-  auto j = async(me, twice_later, 1, 10s);
+  auto j = async_job(me, twice_later, 1, 10s);
   const auto begin = me.now();
   const result<int> early = co_await j.await();
   EXPECT_EQ(early.error().code(), errc::timeout);
@@ -129,7 +130,7 @@ TEST(job, whose_handle_is_gone_goes_on_and_its_result_is_dropped) {
 // ---- failures
 
 task<> owner_of_a_failure(self& me) {
-  auto j = async(me, fails, 1s);
+  auto j = async_job(me, fails, 1s);
   const result<int> never_there = co_await j.await();
   ADD_FAILURE() << "the owner should have ended";
 }
@@ -145,15 +146,15 @@ TEST(job, that_fails_takes_a_linked_owner_with_it_for_the_same_reason) {
 
 task<> traps_a_failure(self& me) {
   me.trap_exits();
-  auto j = async(me, fails, 1s);
+  auto j = async_job(me, fails, 1s);
   const result<int> r = co_await j.await();
   EXPECT_EQ(r.error().code(), errc::exited);
   EXPECT_NE(r.error().text().find("out of luck"), std::string_view::npos) << r.error();
-  auto early = async(me, fails, 0s);
+  auto early = async_job(me, fails, 0s);
   co_await me.sleep(1s);  // its `exited` is there before anybody asks
   const result<int> s = co_await early.await();
   EXPECT_EQ(s.error().code(), errc::exited);
-  auto fine = async(me, twice, 1);
+  auto fine = async_job(me, twice, 1);
   co_await me.sleep(1s);
   const result<int> t = co_await fine.await();
   EXPECT_EQ(t, 2);
@@ -186,7 +187,7 @@ TEST(job, without_a_link_any_end_is_just_the_result) {
 }
 
 task<> starts_and_ends(self& me, pid boss, exit_reason why) {
-  auto linked = async(me, never);
+  auto linked = async_job(me, never);
   auto free = async_nolink(me, never);
   me.send(boss, linked.id());
   me.send(boss, free.id());
@@ -233,7 +234,7 @@ task<> kills_anothers(self&, job<int> j) {
 }
 task<> gives_it_away(self& me, task<> (*thief)(self&, job<int>)) {
   me.trap_exits();
-  const pid other = me.spawn_link(thief, async(me, never));
+  const pid other = me.spawn_link(thief, async_job(me, never));
   const exited x = co_await me.receive<exited>();
   EXPECT_EQ(x.from, other);
   EXPECT_EQ(x.reason.exception_type(), "std::logic_error");
@@ -245,7 +246,7 @@ TEST(job, may_be_awaited_by_its_owner_only) {
 }
 
 task<> awaits_twice(self& me) {
-  auto j = async(me, twice, 1);
+  auto j = async_job(me, twice, 1);
   const result<int> first = co_await j.await();
   const result<int> second = co_await j.await();
   EXPECT_EQ(first, 2);
@@ -256,7 +257,7 @@ TEST(job, gives_its_result_once) { EXPECT_EQ(in_the_world(awaits_twice), exit_re
 // ---- yield
 
 task<> yields(self& me) {
-  auto j = async(me, twice_later, 1, 3s);
+  auto j = async_job(me, twice_later, 1, 3s);
   const std::optional<result<int>> at_once = co_await j.yield(0s);
   EXPECT_FALSE(at_once);
   const std::optional<result<int>> soon = co_await j.yield(1s);
@@ -269,7 +270,7 @@ TEST(job, yield_gives_nothing_while_it_runs_and_may_be_repeated) {
 }
 
 task<> yields_late(self& me) {
-  auto good = async(me, twice, 1);
+  auto good = async_job(me, twice, 1);
   auto bad = async_nolink(me, ends_with, exit_reason::shutdown("enough"));
   co_await me.sleep(1s);  // both have ended
   const std::optional<result<int>> value = co_await good.yield(0s);
@@ -283,7 +284,7 @@ TEST(job, yield_gives_the_result_of_one_that_has_ended) { EXPECT_EQ(in_the_world
 
 task<> shuts_down(self& me) {
   me.trap_exits();
-  auto j = async(me, never);
+  auto j = async_job(me, never);
   const std::optional<result<int>> r = co_await j.shutdown();
   EXPECT_FALSE(r);  // stopped as asked
   EXPECT_FALSE(me.alive(j.id()));
@@ -295,9 +296,9 @@ task<> shuts_down(self& me) {
 TEST(job, shutdown_stops_it_and_gives_nothing) { EXPECT_EQ(in_the_world(shuts_down), exit_reason::normal()); }
 
 task<> shuts_down_too_late(self& me) {
-  auto good = async(me, twice, 1);
+  auto good = async_job(me, twice, 1);
   auto bad = async_nolink(me, fails, 0s);
-  auto obliges = async(me, obliging, me.id());
+  auto obliges = async_job(me, obliging, me.id());
   co_await me.receive<go>();
   co_await me.sleep(1s);
   const std::optional<result<int>> value = co_await good.shutdown();
@@ -315,14 +316,14 @@ task<> shuts_down_what_has_ended(self& me, bool by_a_kill) {
   me.trap_exits();
   for (const exit_reason& why : {exit_reason::normal(), exit_reason::shutdown(), exit_reason::shutdown("enough"),
                                  exit_reason::error("x"), exit_reason::killed()}) {
-    auto j = async(me, ends_with, why);
+    auto j = async_job(me, ends_with, why);
     co_await me.sleep(1s);
     auto ending = by_a_kill ? j.kill() : j.shutdown();
     const std::optional<result<int>> r = co_await std::move(ending);
     EXPECT_TRUE(r) << "it did not end because it was told to";
     EXPECT_EQ((*r).error().text(), why.to_string());
   }
-  auto good = async(me, twice, 1);
+  auto good = async_job(me, twice, 1);
   co_await me.sleep(1s);
   auto ending = by_a_kill ? good.kill() : good.shutdown();
   const std::optional<result<int>> value = co_await std::move(ending);
@@ -338,13 +339,13 @@ TEST(job, shutdown_and_kill_of_one_that_has_ended_give_what_it_ended_with) {
 }
 
 task<> shuts_down_the_stubborn(self& me) {
-  auto j = async(me, stubborn, me.id());
+  auto j = async_job(me, stubborn, me.id());
   co_await me.receive<go>();
   const auto begin = me.now();
   const std::optional<result<int>> r = co_await j.shutdown(3s);
   EXPECT_EQ((*r).error().text(), "killed");
   EXPECT_GE(me.now() - begin, 3s);
-  auto other = async(me, stubborn, me.id());
+  auto other = async_job(me, stubborn, me.id());
   co_await me.receive<go>();
   const std::optional<result<int>> k = co_await other.kill();
   EXPECT_FALSE(k);
@@ -355,7 +356,7 @@ TEST(job, shutdown_kills_what_does_not_stop_in_time) {
 }
 
 task<> kills_the_stuck(self& me, pid* which) {
-  auto j = async(me, never);
+  auto j = async_job(me, never);
   *which = j.id();
   co_await me.sleep(1s);
   me.send(j.id(), go{});  // and it is stuck handling that
@@ -379,10 +380,10 @@ TEST(job, shutdown_gives_up_what_does_not_even_end_when_killed) {
 
 task<> ignores(self& me) {
   me.trap_exits();
-  auto j = async(me, fails, 1s);
+  auto j = async_job(me, fails, 1s);
   const std::optional<result<int>> nothing = j.ignore();
   EXPECT_FALSE(nothing);
-  auto done = async(me, twice, 1);
+  auto done = async_job(me, twice, 1);
   co_await me.sleep(2s);
   const std::optional<result<int>> there = done.ignore();
   EXPECT_EQ(there, result<int>{2});
@@ -397,8 +398,8 @@ TEST(job, that_is_ignored_goes_on_for_itself_and_leaves_no_word) {
 
 task<> ignores_a_failure(self& me) {
   me.trap_exits();
-  auto failed = async(me, fails, 0s);
-  auto ended = async(me, ends_with, exit_reason::normal());
+  auto failed = async_job(me, fails, 0s);
+  auto ended = async_job(me, ends_with, exit_reason::normal());
   co_await me.sleep(1s);
   const std::optional<result<int>> failure = failed.ignore();
   EXPECT_EQ((*failure).error().code(), errc::exited);
@@ -431,7 +432,7 @@ TEST(job, that_is_completed_has_its_result_and_no_process) {
 
 task<> starts_many(self& me) {
   for (int round = 0; round < 2000; ++round) {
-    auto a = async(me, twice, round);
+    auto a = async_job(me, twice, round);
     auto b = async_nolink(me, [](int n) { return n + 1; }, round);
     auto c = async_nolink(me, ends_with, exit_reason::error("x"));
     const result<int> x = co_await a.await();

@@ -22,7 +22,7 @@ task<> idles(self& me, std::chrono::nanoseconds pause) { co_await me.sleep(pause
 
 std::vector<job<int>> slowest_first(self& me) {
   std::vector<job<int>> jobs;
-  for (int i = 0; i < 5; ++i) jobs.push_back(async(me, after, std::chrono::seconds{5 - i} - 500ms, i));
+  for (int i = 0; i < 5; ++i) jobs.push_back(async_job(me, after, std::chrono::seconds{5 - i} - 500ms, i));
   return jobs;
 }
 
@@ -49,8 +49,8 @@ TEST(await_many, of_no_jobs_is_no_results) { EXPECT_EQ(in_the_world(awaits_none)
 
 task<> awaits_voids(self& me) {
   std::vector<job<void>> jobs;
-  jobs.push_back(async(me, idles, 2s));
-  jobs.push_back(async(me, idles, 1s));
+  jobs.push_back(async_job(me, idles, 2s));
+  jobs.push_back(async_job(me, idles, 1s));
   const auto begin = me.now();
   const result<void> all = co_await await_many(jobs);
   EXPECT_TRUE(all.has_value());
@@ -96,8 +96,8 @@ TEST(await_many, fails_at_once_however_one_of_them_ends_without_a_result) {
 
 task<> owner_of_a_failure(self& me) {
   std::vector<job<int>> jobs;
-  jobs.push_back(async(me, after, 1h, 1));
-  jobs.push_back(async(me, after, 1s, -1));
+  jobs.push_back(async_job(me, after, 1h, 1));
+  jobs.push_back(async_job(me, after, 1s, -1));
   const result<std::vector<int>> all = co_await await_many(jobs, forever);
   ADD_FAILURE() << "the owner should have ended";
 }
@@ -111,11 +111,11 @@ TEST(await_many, a_linked_job_that_fails_takes_the_owner_with_it) {
 }
 
 task<> awaits_one_twice(self& me) {
-  auto one = async(me, after, 1s, 1);
+  auto one = async_job(me, after, 1s, 1);
   const std::vector<job<int>> twice{one, one};
   const result<std::vector<int>> all = co_await await_many(twice, forever);
   EXPECT_EQ(all.error().code(), errc::noproc) << "a result is given once";
-  auto other = async(me, after, 1s, 1);
+  auto other = async_job(me, after, 1s, 1);
   const std::vector<job<int>> again{other, other};
   const yield_options how{.timeout = forever};
   const auto both = co_await yield_many(again, how);
@@ -128,8 +128,8 @@ TEST(await_many, of_one_job_twice_does_not_wait_for_ever) {
 
 task<> awaits_too_long(self& me) {
   std::vector<job<int>> jobs;
-  jobs.push_back(async(me, after, 1s, 1));
-  jobs.push_back(async(me, after, 1h, 2));
+  jobs.push_back(async_job(me, after, 1s, 1));
+  jobs.push_back(async_job(me, after, 1h, 2));
   const result<std::vector<int>> all = co_await await_many(jobs, 2s);
   EXPECT_EQ(all.error().code(), errc::timeout);
   EXPECT_EQ(all.error().text(), "1 of 2 jobs are not done");
@@ -201,8 +201,8 @@ TEST(yield_many, is_content_with_as_many_as_its_limit) { EXPECT_EQ(in_the_world(
 task<> yields_and_ends_the_rest(self& me, unfinished rest) {
   me.trap_exits();
   std::vector<job<int>> jobs;
-  jobs.push_back(async(me, after, 1s, 1));
-  jobs.push_back(async(me, after, 1h, 2));
+  jobs.push_back(async_job(me, after, 1s, 1));
+  jobs.push_back(async_job(me, after, 1h, 2));
   const yield_options how{.timeout = 2s, .rest = rest};
   const auto some = co_await yield_many(jobs, how);
   EXPECT_EQ(some[0], result<int>{1});
@@ -220,15 +220,15 @@ TEST(yield_many, kills_or_ignores_the_rest_when_told_to) {
 }
 
 task<> keeps_a_job(self& me, std::shared_ptr<std::optional<job<int>>> into) {
-  into->emplace(async(me, after, 1h, 1));
+  into->emplace(async_job(me, after, 1h, 1));
   co_await me.receive<noise>();
 }
 task<> awaits_a_job_of_another(self& me) {
   const auto other = std::make_shared<std::optional<job<int>>>();
   const pid owner = me.spawn(keeps_a_job, other);
   co_await me.sleep(1ms);
-  auto first = async(me, after, 10ms, 1);
-  auto second = async(me, after, 50ms, 2);
+  auto first = async_job(me, after, 10ms, 1);
+  auto second = async_job(me, after, 50ms, 2);
   const std::vector<job<int>> mixed{first, **other};
   bool refused = false;
   try {

@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 
 using names = registry<std::string, int>;
-using groups = registry<std::string, int, keys::duplicate>;
+using groups = registry<std::string, int, registry_keys::duplicate>;
 
 struct ready {
   bool ok = true;
@@ -305,7 +305,7 @@ TEST(registry, a_duplicate_key_has_many_entries_also_of_one_process) {
 
 using any_key = std::variant<int, std::string>;
 task<> registers_under_any_key(self& me) {
-  const auto all = registry<any_key, int, keys::duplicate>::spawn_link(me);
+  const auto all = registry<any_key, int, registry_keys::duplicate>::spawn_link(me);
   EXPECT_TRUE(all.register_as(me, any_key{1}, 10).has_value());
   EXPECT_TRUE(all.register_as(me, any_key{"1"}, 20).has_value());
   EXPECT_TRUE(all.register_as(me, any_key{"1"}, 30).has_value());

@@ -90,7 +90,7 @@ class calculator {
   using protocol = coppice::protocol<square, sum_of_squares>;
 
   task<int> handle(square m, self& me) {
-    auto j = async(me, slow_square, m.of);
+    auto j = async_job(me, slow_square, m.of);
     const result<int> r = co_await j.await();
     co_return r.value_or(-1);
   }

@@ -122,7 +122,7 @@ class plain : craft {
   void terminate(const exit_reason& why) const { end(why); }
   void handle_continue(self& me) { go_on_now(me); }
   [[nodiscard]] std::chrono::nanoseconds idle_after() const { return how_.idle; }
-  void handle(idle) const { book_->add("idle"); }
+  void handle(became_idle) const { book_->add("idle"); }
   static int handle(echo m) { return m.n; }
   void handle(note m) const { book_->add("note " + m.text); }
   static int handle(finish m, self& me) {
@@ -162,7 +162,7 @@ class waiting : craft {
     go_on_now(me);
   }
   [[nodiscard]] std::chrono::nanoseconds idle_after() const { return how_.idle; }
-  task<void> handle(idle, self& me) {
+  task<void> handle(became_idle, self& me) {
     co_await me.yield();
     book_->add("idle");
   }

@@ -263,7 +263,7 @@ task<> watches(self& me) {
   const auto [child, ref] = me.spawn_monitor(worker);
   me.send(child, work{});
   const auto mail = co_await me.receive<down>(1s);
-  if (std::holds_alternative<timed_out>(mail)) me.demonitor(ref, flush::yes);
+  if (std::holds_alternative<timed_out>(mail)) me.demonitor(ref, self::flush::yes);
 }
 
 task<> worker(self& me) { co_await me.receive<work>(); }
@@ -279,15 +279,15 @@ struct part {};
 task<> collect(self& me, int wanted) {
   const timer_ref limit = me.start_timer(2s);
   for (int have = 0; have < wanted; ++have) {
-    const auto mail = co_await me.receive<part, timeout>();
-    if (std::holds_alternative<timeout>(mail)) co_return;
+    const auto mail = co_await me.receive<part, timer_fired>();
+    if (std::holds_alternative<timer_fired>(mail)) co_return;
   }
   me.cancel(limit);
 }
 
 struct pulse {
   explicit pulse(self& me) { me.start_timer(5s); }
-  void handle(timeout, self& me) {
+  void handle(timer_fired, self& me) {
     ++beats;
     me.start_timer(5s);
   }

@@ -91,7 +91,7 @@ TEST(broken_invariant, a_server_that_runs_two_members_at_once) {
 
 struct lazy {
   [[nodiscard]] static std::chrono::nanoseconds idle_after() { return 1h; }
-  static void handle(idle) {}
+  static void handle(became_idle) {}
 };
 task<> checks_what_was_never_armed(self& me) {
   const ref<lazy> server = me.spawn<lazy>();

@@ -149,14 +149,14 @@ TEST(demonitor, of_a_live_process_stops_its_down_and_no_other) {
   EXPECT_EQ(run(demonitors_the_living), exit_reason::normal());
 }
 
-task<> demonitors_what_was_received(self& me, flush how) {
+task<> demonitors_what_was_received(self& me, self::flush how) {
   const auto [who, ref] = me.spawn_monitor(ends_with, exit_reason::normal());
   co_await me.receive<down>();
   EXPECT_FALSE(me.demonitor(ref, how));
 }
 TEST(demonitor, says_that_the_down_was_received_before) {
-  EXPECT_EQ(run(demonitors_what_was_received, flush::no), exit_reason::normal());
-  EXPECT_EQ(run(demonitors_what_was_received, flush::yes), exit_reason::normal());
+  EXPECT_EQ(run(demonitors_what_was_received, self::flush::no), exit_reason::normal());
+  EXPECT_EQ(run(demonitors_what_was_received, self::flush::yes), exit_reason::normal());
 }
 
 /// Ends together with its own monitor: the downs of one process are sent in one go.
@@ -175,7 +175,7 @@ task<> flushes(self& me) {
   end_now order{exit_reason::normal()};
   me.send(who, std::move(order));
   co_await me.receive<done>();  // by now the downs are put aside, or right behind
-  EXPECT_TRUE(me.demonitor(ref, flush::yes));
+  EXPECT_TRUE(me.demonitor(ref, self::flush::yes));
   const down d = co_await me.receive<down>();
   EXPECT_EQ(d.ref, other);
   const auto more = co_await me.receive<down>(0ns);
@@ -189,7 +189,7 @@ task<> demonitors_in_a_race(self& me) {
   for (int i = 0; i < 1000; ++i) {
     const auto [who, ref] = me.spawn_monitor(ends_with, exit_reason::normal());
     if (i % 2 == 0) co_await me.yield();
-    const bool there = me.demonitor(ref, flush::yes);
+    const bool there = me.demonitor(ref, self::flush::yes);
     const auto m = co_await me.receive<down>(0ns);
     EXPECT_TRUE(std::holds_alternative<timed_out>(m)) << i << (there ? " there" : " gone");
   }

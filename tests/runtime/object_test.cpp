@@ -285,7 +285,7 @@ struct observer {
   void handle(start_one, self& me) { timer = me.start_timer(1ms); }
   void handle(const down& d) { note("down " + d.reason.to_string() + (d.ref == ref ? "" : "?")); }
   void handle(const exited& x) { note("exited " + x.reason.to_string()); }
-  void handle(timeout t) { note(t.ref == timer ? "timeout" : "timeout?"); }
+  void handle(timer_fired t) { note(t.ref == timer ? "timeout" : "timeout?"); }
   std::vector<std::string> handle(seen) const { return all; }
   void note(std::string what) {
     all.push_back(std::move(what));
@@ -338,7 +338,7 @@ struct canceller {
     while (me.remaining(t)) std::this_thread::yield();  // its timeout is queued now
     EXPECT_TRUE(me.cancel(t));
   }
-  void handle(timeout) { ++timeouts; }
+  void handle(timer_fired) { ++timeouts; }
   int handle(check) const { return timeouts; }
   int timeouts = 0;
 };

@@ -126,7 +126,7 @@ task<> sends_never(self& me) {
   all.push_back(me.send_after(forever, me.id(), note{1}));
   all.push_back(me.send_after(24h * 365 * 250, me.id(), note{2}));
   all.push_back(me.start_timer(forever));
-  const auto early = co_await me.receive<note, timeout>(5ms);
+  const auto early = co_await me.receive<note, timer_fired>(5ms);
   EXPECT_TRUE(std::holds_alternative<timed_out>(early)) << "a timer for the end of time has fired";
   for (const timer_ref t : all) EXPECT_TRUE(me.cancel(t));
 }
@@ -140,7 +140,7 @@ task<> starts_timers(self& me) {
   std::set<timer_ref> open;
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(open.insert(me.start_timer(1ms * (i % 3))).second);
   for (int i = 0; i < 20; ++i) {
-    const timeout t = co_await me.receive<timeout>();
+    const timer_fired t = co_await me.receive<timer_fired>();
     EXPECT_EQ(open.erase(t.ref), 1U);
   }
 }
@@ -151,18 +151,18 @@ task<> cancels_timers(self& me) {
   EXPECT_TRUE(me.cancel(t));
   EXPECT_FALSE(me.cancel(t));
   const timer_ref u = me.start_timer(0ns);
-  co_await me.receive<timeout>();
+  co_await me.receive<timer_fired>();
   EXPECT_FALSE(me.cancel(u));
 }
 TEST(start_timer, cancel_says_whether_it_came_in_time) { EXPECT_EQ(run(cancels_timers), exit_reason::normal()); }
 
-/// Waits until both timers have fired, with the `timeout` of one still in the queue or put aside.
+/// Waits until both timers have fired, with the `timer_fired` of one still in the queue or put aside.
 task<> cancels_what_was_put_aside(self& me) {
   const timer_ref t = me.start_timer(1ms);
   me.send_after(20ms, me.id(), note{1});  // a later tick of the same wheel: behind the timeout
   co_await me.receive<note>();            // the timeout was put aside
   EXPECT_TRUE(me.cancel(t));
-  const auto none = co_await me.receive<timeout>(0ns);
+  const auto none = co_await me.receive<timer_fired>(0ns);
   EXPECT_TRUE(std::holds_alternative<timed_out>(none));
 }
 TEST(start_timer, cancel_flushes_a_timeout_that_was_put_aside) {
@@ -175,7 +175,7 @@ task<> cancels_what_is_queued(self& me, runtime* rt) {
   while (me.remaining(t)) std::this_thread::yield();
   EXPECT_EQ(rt->counters().timers, 0U);
   EXPECT_TRUE(me.cancel(t));
-  const auto none = co_await me.receive<timeout>(0ns);
+  const auto none = co_await me.receive<timer_fired>(0ns);
   EXPECT_TRUE(std::holds_alternative<timed_out>(none));
 }
 TEST(start_timer, cancel_flushes_a_timeout_that_is_still_queued) {
@@ -188,7 +188,7 @@ task<> cancels_in_a_race(self& me) {
     const timer_ref t = me.start_timer(i % 2 == 0 ? 0ns : 1ms);
     for (int k = 0; k < i % 7; ++k) co_await me.yield();
     me.cancel(t);
-    const auto none = co_await me.receive<timeout>(0ns);
+    const auto none = co_await me.receive<timer_fired>(0ns);
     EXPECT_TRUE(std::holds_alternative<timed_out>(none)) << i;
   }
 }
@@ -218,7 +218,7 @@ task<> asks_how_long(self& me) {
   me.cancel(t);
   EXPECT_FALSE(me.remaining(t));
   const timer_ref u = me.start_timer(1ms);
-  co_await me.receive<timeout>();
+  co_await me.receive<timer_fired>();
   EXPECT_FALSE(me.remaining(u));
   EXPECT_FALSE(me.remaining(timer_ref{}));
 }

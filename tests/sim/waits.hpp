@@ -19,7 +19,7 @@ inline task<> waits_in_vain(self& me, time_point* woken) {
 }
 inline task<> waits_for_its_timer(self& me, time_point* woken) {
   const timer_ref mine = me.start_timer(1s);
-  const timeout t = co_await me.receive<timeout>();
+  const timer_fired t = co_await me.receive<timer_fired>();
   EXPECT_EQ(t.ref, mine);
   *woken = me.now();
 }

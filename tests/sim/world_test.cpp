@@ -98,7 +98,7 @@ TEST(world, run_for_goes_no_further_though_something_happens_that_wakes_nobody) 
 task<> sets_timers(self& me, std::vector<std::pair<time_point, timer_ref>>* fired, std::vector<timer_ref>* set) {
   for (const auto after : {3s, 1s, 86400s, 2s}) set->push_back(me.start_timer(after));
   for (int i = 0; i < 4; ++i) {
-    const timeout t = co_await me.receive<timeout>();
+    const timer_fired t = co_await me.receive<timer_fired>();
     fired->emplace_back(me.now(), t.ref);
   }
 }

@@ -20,13 +20,13 @@ TEST(behaviour_children, an_agent_begins_anew_with_its_first_value) {
   EXPECT_EQ(plain.restart, restart::permanent);
   ASSERT_TRUE(f.start({.children = {child<agent<int>>(41).with({.id = "number"})}}));
   const ref<agent<int>> first{f.ask(which_child(f.tree, "number"))->who};
-  EXPECT_TRUE(f.ask(update(first, next)));
-  EXPECT_EQ(f.ask(get(first, same)), 42);
+  EXPECT_TRUE(f.ask(agents::update(first, next)));
+  EXPECT_EQ(f.ask(agents::get(first, same)), 42);
   f.rt().kill(first.id());
   f.settle();
   const ref<agent<int>> second{f.ask(which_child(f.tree, "number"))->who};
   EXPECT_NE(second.id(), first.id());
-  EXPECT_EQ(f.ask(get(second, same)), 41);
+  EXPECT_EQ(f.ask(agents::get(second, same)), 41);
 }
 
 using names = registry<std::string>;

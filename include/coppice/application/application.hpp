@@ -79,7 +79,7 @@ class application {
   [[nodiscard]] result<void> check() const;
   int run() const;
   int run(run_options how) const;
-  [[nodiscard]] program start(runtime& rt, run_options how = {}) const;
+  [[nodiscard]] running_program start(runtime& rt, run_options how = {}) const;
 
  private:
   application_options options_;
@@ -98,14 +98,14 @@ class applications {
   /// The names in the order of the start: each behind those it depends on, otherwise in the order given.
   [[nodiscard]] result<std::vector<std::string>> start_order() const;
 
-  /// For `main`: makes a runtime, runs the program until it ends, and returns its exit code; see `outcome`. Writes a
-  /// line to standard error if something went wrong. Throws nothing; invalid options of the runtime are `refused`.
+  /// For `main`: makes a runtime, runs the program until it ends, and returns its exit code; see `program_end`. Writes
+  /// a line to standard error if something went wrong. Throws nothing; invalid options of the runtime are `refused`.
   int run() const;
   int run(run_options how) const;
   /// Starts the program on an existing runtime, real or simulated, and returns at once. A runtime has one program at a
   /// time: a second one ends with `start_failed`. Throws `std::system_error` when there is no thread for signals, and
   /// `std::bad_alloc`.
-  [[nodiscard]] program start(runtime& rt, run_options how = {}) const;
+  [[nodiscard]] running_program start(runtime& rt, run_options how = {}) const;
 
  private:
   std::vector<application> all_;

@@ -5,7 +5,7 @@ namespace coppice {
 
 class application;
 class applications;
-class program;
+class running_program;
 struct application_info;
 struct program_outcome;
 struct run_options;

@@ -19,12 +19,12 @@ namespace coppice {
 /// | 3    | `start_failed`  | an application could not be started; those before it were stopped again           |
 /// | 4    | `not_in_time`   | the stop took longer than `stop_within`, and the remaining processes were killed  |
 /// | 128+ | `stopped_hard`  | a second signal arrived during the stop, and the remaining processes were killed: |
-/// |      |                 | 143 for SIGTERM, 130 for SIGINT, 129 for SIGHUP; 137 for `program::kill`          |
-enum class outcome : std::uint8_t { done, stopped, gave_up, refused, start_failed, not_in_time, stopped_hard };
-[[nodiscard]] std::string_view to_string(outcome what) noexcept;
+/// |      |                 | 143 for SIGTERM, 130 for SIGINT, 129 for SIGHUP; 137 for `running_program::kill` |
+enum class program_end : std::uint8_t { done, stopped, gave_up, refused, start_failed, not_in_time, stopped_hard };
+[[nodiscard]] std::string_view to_string(program_end what) noexcept;
 
 struct program_outcome {
-  outcome what = outcome::done;
+  program_end what = program_end::done;
   /// For people: which application, which child, why. Empty after `done` and `stopped`.
   std::string text{};
   /// The signal that caused `stopped` or `stopped_hard`, if it was one.

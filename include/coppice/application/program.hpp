@@ -31,11 +31,11 @@ struct application_event {
 
 /// A program that was started on a runtime. The runtime must outlive this object. Destroying the object does not stop
 /// the program, but signals do not reach the program any more. Thread safety: any thread, `wait` one at a time.
-class program {
+class running_program {
  public:
-  program(program&&) noexcept;
-  program& operator=(program&&) noexcept;
-  ~program();
+  running_program(running_program&&) noexcept;
+  running_program& operator=(running_program&&) noexcept;
+  ~running_program();
 
   /// How it ended; nothing while it runs.
   [[nodiscard]] std::optional<program_outcome> ended() const;
@@ -50,14 +50,15 @@ class program {
 
  private:
   friend class applications;
-  program(runtime& rt, std::shared_ptr<detail::program_state> state) noexcept;
+  running_program(runtime& rt, std::shared_ptr<detail::program_state> state) noexcept;
   runtime* rt_;
   std::shared_ptr<detail::program_state> state_;
   pid controller_;
   std::unique_ptr<os_signal_subscription> signals_;
 };
 
-/// From a process of a program: stops the program in order, as `program::stop`. False: no program runs on this runtime.
+/// From a process of a program: stops the program in order, as `running_program::stop`. False: no program runs on this
+/// runtime.
 bool stop_program(self& me);
 
 namespace calls {

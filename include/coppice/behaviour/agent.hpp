@@ -2,12 +2,14 @@
 /// An agent: a process around one value, changed and read by functions that are sent to it.
 ///
 ///     const auto scores = me.spawn_link<agent<std::map<std::string, int>>>();
-///     const result<void> noted = co_await update(scores, add_points, name, 3);   // void add_points(map&, string, int)
-///     const result<int> anna = co_await get(scores, points_of, name);            // int points_of(const map&, string)
+///     const result<void> noted = co_await agents::update(scores, add_points, name, 3);
+///     const result<int> anna = co_await agents::get(scores, points_of, name);
 ///
+/// where `void add_points(map&, std::string, int)` and `int points_of(const map&, std::string)` are functions of yours.
 /// The functions run in the agent, one after the other; their arguments are copied into the message. An exception
 /// ends the agent, and the caller gets the error `exited` with the reason. Capture nothing by reference: the agent may
-/// run the function after its caller has timed out. From plain threads the same functions take the runtime first.
+/// run the function after its caller has timed out. A plain thread gives the question to its
+/// runtime: `rt.call(agents::get(scores, points_of, name))`.
 #include <coppice/runtime/runtime.hpp>
 
 namespace coppice {
@@ -85,7 +87,10 @@ template <class State, class F, class... Args>
 
 }  // namespace detail
 
-/// `f(state, args...)`, which may not change the state. `co_await get(a, f).within(1s)` for another limit than 5 s.
+namespace agents {
+
+/// `f(state, args...)`, which may not change the state. `co_await agents::get(a, f).within(1s)` for another limit than
+/// 5 s.
 template <class State, class F, class... Args>
   requires std::is_invocable_v<F, const State&, std::decay_t<Args>...>
 [[nodiscard]] auto get(ref<agent<State>> from, F f, Args&&... args) {
@@ -116,33 +121,14 @@ void cast(ref<agent<State>> which, F f, Args&&... args) {
   which.template cast<message>(detail::updating<State>(std::move(f), std::forward<Args>(args)...));
 }
 
-// -- from plain threads
-
-template <class State, class F, class... Args>
-  requires std::is_invocable_v<F, const State&, std::decay_t<Args>...>
-[[nodiscard]] auto get(runtime& rt, ref<agent<State>> from, F f, Args&&... args) {
-  using R = detail::agent_reply<F, const State&, Args...>;
-  using message = typename agent<State>::template apply<R>;
-  return rt.call(from.template call<message>(detail::reading<State>(std::move(f), std::forward<Args>(args)...)));
-}
-template <class State, class F, class... Args>
-  requires detail::updates<F, State, Args...>
-[[nodiscard]] result<void> update(runtime& rt, ref<agent<State>> which, F f, Args&&... args) {
-  using message = typename agent<State>::template apply<void>;
-  return rt.call(which.template call<message>(detail::updating<State>(std::move(f), std::forward<Args>(args)...)));
-}
-template <class State, class F, class... Args>
-  requires std::is_invocable_v<F, State&, std::decay_t<Args>...>
-[[nodiscard]] auto get_and_update(runtime& rt, ref<agent<State>> which, F f, Args&&... args) {
-  using R = detail::agent_reply<F, State&, Args...>;
-  using message = typename agent<State>::template apply<R>;
-  return rt.call(which.template call<message>(detail::changing<State>(std::move(f), std::forward<Args>(args)...)));
-}
+/// The same from a plain thread.
 template <class State, class F, class... Args>
   requires detail::updates<F, State, Args...>
 void cast(runtime& rt, ref<agent<State>> which, F f, Args&&... args) {
   using message = typename agent<State>::template apply<void>;
   rt.cast<message>(which, detail::updating<State>(std::move(f), std::forward<Args>(args)...));
 }
+
+}  // namespace agents
 
 }  // namespace coppice

@@ -1,13 +1,13 @@
 #pragma once
 /// Jobs: a computation in a process of its own, whose result is awaited.
 ///
-///     auto total = async(me, sum_of, numbers);       // starts at once: int sum_of(std::vector<int>)
-///     auto page = async(me, fetch, url);             // or something that waits: task<std::string> fetch(self&, url)
+///     auto total = async_job(me, sum_of, numbers);   // starts at once: int sum_of(std::vector<int>)
+///     auto page = async_job(me, fetch, url);         // or a coroutine: task<std::string> fetch(self&, std::string)
 ///
 ///     const result<int> sum = co_await total.await();
 ///     const result<std::string> text = co_await page.await(30s);
 ///
-/// `async` links the job to its owner: when the job fails, so does the owner (unless it traps exits), and when the
+/// `async_job` links the job to its owner: when the job fails, so does the owner (unless it traps exits), and when the
 /// owner fails, so does the job. An owner that ends normally leaves its jobs alone. With `async_nolink` a failure is
 /// just the result.
 ///
@@ -194,7 +194,7 @@ class [[nodiscard]] job {
 /// Throws `std::bad_alloc`, `spawn_failed`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
-job<job_value<F, Args...>> async(self& me, F f, Args&&... args) {
+job<job_value<F, Args...>> async_job(self& me, F f, Args&&... args) {
   using handle = job<job_value<F, Args...>>;
   return handle{detail::start_job(me, detail::bond::link, std::move(f), std::forward<Args>(args)...)};
 }

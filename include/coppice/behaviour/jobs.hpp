@@ -2,7 +2,7 @@
 /// Waiting for several jobs at once.
 ///
 ///     std::vector<job<int>> parts;
-///     for (const auto& text : texts) parts.push_back(async(me, count_words, text));
+///     for (const auto& text : texts) parts.push_back(async_job(me, count_words, text));
 ///     const result<std::vector<int>> counts = co_await await_many(parts);   // in the order of `parts`
 #include <vector>
 

@@ -22,7 +22,7 @@
 
 namespace coppice {
 
-enum class keys : std::uint8_t {
+enum class registry_keys : std::uint8_t {
   unique,     ///< a key belongs to one process at a time
   duplicate,  ///< any number of entries for a key, also of one process
 };
@@ -34,10 +34,10 @@ struct no_value {
 
 /// `Key` needs `std::hash` and `==`; keys and values are copied, also to processes that look them up.
 /// Thread safety: any thread; the functions that take `self&` are for that process.
-template <class Key = std::string, class Value = no_value, keys Kind = keys::unique>
+template <class Key = std::string, class Value = no_value, registry_keys Kind = registry_keys::unique>
 class registry {
   using table = detail::registry_table<Key, Value>;
-  static constexpr bool unique = Kind == keys::unique;
+  static constexpr bool unique = Kind == registry_keys::unique;
 
  public:
   using entry = typename table::entry;  ///< `who`, `value`
@@ -218,7 +218,7 @@ class registry {
 };
 
 /// Converts to the pid that has the key at that moment; to nobody when there is none.
-template <class Key, class Value, keys Kind>
+template <class Key, class Value, registry_keys Kind>
 class registry<Key, Value, Kind>::via_key {
  public:
   via_key(registry in, Key key) : in_{std::move(in)}, key_{std::move(key)} {}
@@ -230,7 +230,7 @@ class registry<Key, Value, Kind>::via_key {
 };
 
 /// The process that removes entries of processes that have ended, and grants locks.
-template <class Key, class Value, keys Kind>
+template <class Key, class Value, registry_keys Kind>
 class registry<Key, Value, Kind>::keeper {
  public:
   struct acquire {
@@ -302,7 +302,7 @@ class registry<Key, Value, Kind>::keeper {
 };
 
 /// Holds a lock while it lives.
-template <class Key, class Value, keys Kind>
+template <class Key, class Value, registry_keys Kind>
 class [[nodiscard]] registry<Key, Value, Kind>::lock_guard {
  public:
   lock_guard(ref<keeper> from, Key key, std::uint64_t ticket) : from_{from}, key_{std::move(key)}, ticket_{ticket} {}

@@ -13,11 +13,11 @@ class self;
 class transport;
 struct down;
 struct exited;
-struct idle;
+struct became_idle;
 struct runtime_options;
 struct spawn_options;
 struct timed_out;
-struct timeout;
+struct timer_fired;
 
 template <class... Ms>
 struct protocol;

@@ -14,7 +14,7 @@
 /// The object is made by its process (its constructor may take `self&` first), handles one message at a time, and is
 /// destroyed when the process ends. A message that the class does not handle is refused where it is sent, at compile
 /// time. With `using protocol = coppice::protocol<bump, reset>;` messages sent to its pid without a `ref` reach the
-/// handlers too; `exited`, `down` and `timeout` do so whenever there is a handler for them.
+/// handlers too; `exited`, `down` and `timer_fired` do so whenever there is a handler for them.
 ///
 /// Such a class is a server. It may have more members that the library calls, all optional, each with or without a
 /// `self&` as its last parameter:
@@ -24,7 +24,7 @@
 ///                                                 // exits); not when it is killed: then only destructors run
 ///     void handle_continue(self& me);             // requested by `continue_next(me)`, runs before any queued mail
 ///     std::chrono::nanoseconds idle_after() const;  // read after each handler: if no message arrives for that long,
-///     void handle(idle);                            // this is called
+///     void handle(became_idle);                     // this is called
 ///     static constexpr bool traps_exits = true;   // as if by `me.trap_exits()` before the constructor
 ///
 /// An exit signal from its parent ends a server with that reason, also if the server traps exits: it is not offered to

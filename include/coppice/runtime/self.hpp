@@ -42,7 +42,6 @@ template <class F, class... Args>
 class pending_blocking;
 
 enum class trap : bool { off, on };
-enum class flush : bool { no, yes };
 
 /// A process and the monitor on it, made in one step.
 struct monitored {
@@ -53,6 +52,9 @@ struct monitored {
 /// Thread safety: for the process itself only, on the thread that runs it.
 class self {
  public:
+  /// Whether a `demonitor` also removes a `down` that has arrived already.
+  enum class flush : bool { no, yes };
+
   self(const self&) = delete;
   self& operator=(const self&) = delete;
 
@@ -159,7 +161,7 @@ class self {
     return kernel_->arm(kernel_->time_after(delay), to, detail::signal::message,
                         detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
-  /// This process receives a `timeout` with the same ref after `delay`, unless it is cancelled before.
+  /// This process receives a `timer_fired` with the same ref after `delay`, unless it is cancelled before.
   timer_ref start_timer(std::chrono::nanoseconds delay) {
     const auto mine = section();
     return mine ? kernel_->start_timer(*slot_, delay) : timer_ref{};

@@ -1,5 +1,5 @@
 #pragma once
-/// Messages that the runtime itself sends, received like any other: `co_await me.receive<exited, down, timeout>()`.
+/// Messages that the runtime itself sends, received like any other: `co_await me.receive<exited, down, timer_fired>()`.
 #include <coppice/runtime/exit_reason.hpp>
 #include <coppice/runtime/pid.hpp>
 
@@ -26,7 +26,7 @@ struct down {
 using timer_ref = id<struct timer_tag>;
 
 /// To the process that started the timer with `start_timer`. Never received once `cancel` has returned.
-struct timeout {
+struct timer_fired {
   timer_ref ref;
 };
 

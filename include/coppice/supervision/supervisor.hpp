@@ -92,7 +92,7 @@ class supervisor {
   task<void> terminate(const exit_reason& why, self& me);
 
   task<void> handle(exited x, self& me);
-  task<void> handle(timeout t, self& me);
+  task<void> handle(timer_fired t, self& me);
   task<void> handle(calls::retry_start m, self& me);
   task<result<pid>> handle(calls::start_child m, self& me);
   task<result<void>> handle(calls::terminate_child m, self& me);

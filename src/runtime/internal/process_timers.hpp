@@ -1,5 +1,5 @@
 #pragma once
-/// Timers that a process starts for itself: it receives `timeout`, unless it cancels first.
+/// Timers that a process starts for itself: it receives `timer_fired`, unless it cancels first.
 #include "side_block.hpp"
 
 namespace coppice::detail {
@@ -10,9 +10,9 @@ class process_timers {
   explicit process_timers(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
 
   [[nodiscard]] timer_ref start(slot& me, std::chrono::nanoseconds after);
-  /// Also makes sure that a `timeout` already in the queue is never received. False: it was received or cancelled.
+  /// Also makes sure that a `timer_fired` already in the queue is never received. False: it was received or cancelled.
   bool cancel(slot& me, timer_ref ref);
-  /// Whether the `timeout` in `e` is to be received: not when the timer was cancelled meanwhile.
+  /// Whether the `timer_fired` in `e` is to be received: not when the timer was cancelled meanwhile.
   [[nodiscard]] bool accepts(slot& p, const envelope& e);
   /// The process has ended.
   void cancel_all(slot& p);

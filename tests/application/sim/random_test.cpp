@@ -122,7 +122,7 @@ struct random_program {
   }
 };
 
-void trouble(random_program& p, program& running) {
+void trouble(random_program& p, running_program& running) {
   sim::dice& dice = p.w.chance();
   switch (dice.below(8)) {
     case 0: p.n.raise(os_signal::terminate); break;
@@ -140,7 +140,7 @@ void trouble(random_program& p, program& running) {
   }
 }
 
-outcome any_program(sim::world& w) {
+program_end any_program(sim::world& w) {
   random_program p{w};
   const pid collector = p.n.rt().spawn(collects, &p.events);
   w.settle();
@@ -149,7 +149,7 @@ outcome any_program(sim::world& w) {
   std::vector<application> shuffled;
   for (const auto& app : p.apps)
     shuffled.emplace(shuffled.begin() + static_cast<std::ptrdiff_t>(w.chance().below(shuffled.size() + 1)), app);
-  std::optional<program> running = applications{shuffled}.start(p.n.rt());
+  std::optional<running_program> running = applications{shuffled}.start(p.n.rt());
   int signals = 0;
   for (int i = 0; i < 12 && !running->ended(); ++i) {
     w.run_for(w.chance().between(0ms, 10ms));
@@ -168,11 +168,11 @@ outcome any_program(sim::world& w) {
   w.settle();
   const auto out = running->ended();
   require(out.has_value(), "it does not stop");
-  const bool hard = out->what == outcome::stopped_hard;
+  const bool hard = out->what == program_end::stopped_hard;
   require(p.n.rt().snapshot().empty(), "processes are left");
   p.check_hooks(!hard);
   p.check_order();
-  if (out->what == outcome::start_failed || out->what == outcome::gave_up)
+  if (out->what == program_end::start_failed || out->what == program_end::gave_up)
     require(out->text.find("application \"app") == 0, "a text that names the application");
   running.reset();
   p.n.crash();
@@ -180,11 +180,11 @@ outcome any_program(sim::world& w) {
 }
 
 TEST(random_programs, start_and_stop_in_order_whatever_happens) {
-  std::map<outcome, int> ends;
+  std::map<program_end, int> ends;
   seeds::hold(3000, [&](sim::world& w) { ++ends[any_program(w)]; });
   if (!seeds::all_of(3000)) return;
-  for (const outcome each :
-       {outcome::done, outcome::stopped, outcome::gave_up, outcome::start_failed, outcome::stopped_hard})
+  for (const program_end each : {program_end::done, program_end::stopped, program_end::gave_up,
+                                 program_end::start_failed, program_end::stopped_hard})
     EXPECT_GT(ends[each], 20) << to_string(each) << ": the seeds do not reach it often enough";
 }
 

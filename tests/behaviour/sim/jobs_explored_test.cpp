@@ -138,7 +138,7 @@ task<> owns_jobs(self& me, book b) {
   me.trap_exits();
   const std::vector<work> input = some_work(me, b);
   std::vector<job<int>> jobs;
-  for (const work& w : input) jobs.push_back(w.chance % 2 == 0 ? async(me, does, w) : async_nolink(me, does, w));
+  for (const work& w : input) jobs.push_back(w.chance % 2 == 0 ? async_job(me, does, w) : async_nolink(me, does, w));
   for (job<int>& j : jobs) {
     const std::size_t how = me.random() % 6;
     co_await one_of_all(me, &j, how);

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 using names = registry<int, int>;
-using groups = registry<int, int, keys::duplicate>;
+using groups = registry<int, int, registry_keys::duplicate>;
 
 /// What the processes know of themselves: the registry must say the same.
 struct ledger {

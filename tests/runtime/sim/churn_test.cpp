@@ -67,7 +67,7 @@ task<> worker(self& me, plan where, unsigned how) {
   if (how % 3 == 0) me.unlink(where.far);
   if (how % 5 == 0) me.link(where.far);
   if (how % 4 == 0) me.cancel(long_one);
-  if (how % 4 == 1) me.demonitor(near, flush::yes);
+  if (how % 4 == 1) me.demonitor(near, self::flush::yes);
   (void)me.register_as("worker");
   me.label("worker " + std::to_string(how));
   const result<int> first = co_await call<ask>(where.near, how).within(10ms);
@@ -75,7 +75,7 @@ task<> worker(self& me, plan where, unsigned how) {
   const result<int> second = co_await call<ask>(where.far, how + 1).within(how % 7 == 0 ? forever : 200ms);
   (void)second;
   const auto given = std::chrono::nanoseconds{48h};
-  const auto got = co_await me.receive<exited, down, timeout>(how % 6 == 0 ? given : 20ms);
+  const auto got = co_await me.receive<exited, down, timer_fired>(how % 6 == 0 ? given : 20ms);
   (void)got;
   if (how % 2 != 0) throw std::runtime_error{"worker " + std::to_string(how) + " has had enough"};
 }

@@ -22,7 +22,7 @@ class thing {
   void handle(errand m, self& me) { see(me, m); }
   void handle(exited m, self& me) { see(me, m); }
   void handle(down m, self& me) { see(me, m); }
-  void handle(timeout m, self& me) { see(me, m); }
+  void handle(timer_fired m, self& me) { see(me, m); }
   void handle(wind_up) { life_.let_all_go(); }
   void handle(ask m, reply_to<std::uint64_t> to, self& me) {
     life_.take_later(me, m, std::move(to));
@@ -65,7 +65,8 @@ inline task<> take_any(self& me, life* mine) {
   const time_point since = me.now();
   mine->take_all(true);
   auto got =
-      co_await me.receive<note, alarm, exited, down, timeout, errand, request<ask>, request<quick>, any_message>(limit);
+      co_await me.receive<note, alarm, exited, down, timer_fired, errand, request<ask>, request<quick>, any_message>(
+          limit);
   if (std::holds_alternative<timed_out>(got)) mine->write({.kind = what::waited, .span = limit, .since = since});
   std::visit([&](auto& m) { mine->saw(me, m); }, got);
 }
@@ -86,7 +87,7 @@ inline task<> take_selectively(self& me, life* mine) {
     case 0: co_await take_some<note>(me, mine); break;
     case 1: co_await take_some<down>(me, mine); break;
     case 2: co_await take_some<exited>(me, mine); break;
-    case 3: co_await take_some<alarm, timeout>(me, mine); break;
+    case 3: co_await take_some<alarm, timer_fired>(me, mine); break;
     default: co_await take_some<request<ask>, request<quick>>(me, mine); break;
   }
 }
@@ -164,7 +165,8 @@ inline task<> wind_down(self& me, life* mine) {
   mine->take_all(true);
   for (;;) {
     auto got =
-        co_await me.receive<note, alarm, exited, down, timeout, errand, request<ask>, request<quick>, any_message>();
+        co_await me
+            .receive<note, alarm, exited, down, timer_fired, errand, request<ask>, request<quick>, any_message>();
     std::visit([&](auto& m) { mine->saw(me, m); }, got);
   }
 }

@@ -165,7 +165,7 @@ class life {
     write({.kind = what::down, .other = m.who, .number = m.ref.value(), .reason = m.reason, .full = full_});
     look_up_all(me);
   }
-  void saw(self&, timeout& m) { write({.kind = what::timed, .number = m.ref.value(), .full = full_}); }
+  void saw(self&, timer_fired& m) { write({.kind = what::timed, .number = m.ref.value(), .full = full_}); }
   void saw(self&, errand& m) { give(m.to, m.id); }
   void saw(self& me, request<ask>& m) { take(me, m, m.message.id, m.message.how); }
   void saw(self& me, request<quick>& m) { take(me, m, m.message.id, m.message.how); }
@@ -323,7 +323,7 @@ inline void life::unwatch(self& me) {
   if (monitors_.empty()) return;
   const std::size_t i = dice().below(monitors_.size());
   const bool flushes = dice().chance(0.5);
-  const bool there = me.demonitor(monitors_[i], flushes ? flush::yes : flush::no);
+  const bool there = me.demonitor(monitors_[i], flushes ? self::flush::yes : self::flush::no);
   write({.kind = what::demonitored, .number = monitors_[i].value(), .flag = flushes, .code = there ? 1 : 0});
 }
 

@@ -105,7 +105,7 @@ void act_on(self& me, storm& s, dice& d, pid other) {
     case 3: me.kill(other); break;
     case 4: me.unlink(other); break;
     case 5: (void)me.monitor(other); break;
-    case 6: (void)me.demonitor(me.monitor(other), flush::yes); break;
+    case 6: (void)me.demonitor(me.monitor(other), self::flush::yes); break;
     case 7: me.send_after(std::chrono::microseconds{d() % 3000}, other, note{s.counted}); break;
     case 8: (void)me.cancel(me.start_timer(std::chrono::microseconds{d() % 2000})); break;
     case 9: me.start_timer(std::chrono::microseconds{d() % 2000}); break;

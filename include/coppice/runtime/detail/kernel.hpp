@@ -188,7 +188,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   bool disarm(timer_ref ref);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref);
   [[nodiscard]] timer_ref start_timer(slot& me, std::chrono::nanoseconds after);
-  /// For a timer of `me`: also makes sure that a `timeout` already in the queue is never received.
+  /// For a timer of `me`: also makes sure that a `timer_fired` already in the queue is never received.
   bool cancel_timer(slot& me, timer_ref ref);
 
   // -- work on threads for blocking calls

@@ -10,7 +10,7 @@ template <class... Ms>
 struct protocol {};
 
 /// To a server whose `idle_after` has passed without a message.
-struct idle {};
+struct became_idle {};
 
 namespace detail {
 
@@ -198,7 +198,7 @@ bool take_idle_check(body& b, turn& t, envelope& e) {
     if (e.type != &plain<idle_check>) return false;
     auto& mine = static_cast<object_body<T>&>(b);
     if (is_idle_at_check(t, mine.watch, take_body<idle_check>(e), mine.object.idle_after())) {
-      call_object(mine.object, t, idle{});
+      call_object(mine.object, t, became_idle{});
       after_handler<T>(b, t);
     }
     return true;
@@ -209,7 +209,8 @@ bool take_idle_check(body& b, turn& t, envelope& e) {
 template <class T>
 bool offer_untyped(body& b, turn& t, envelope& e) {
   if (take_order_to_end(t, e) || take_idle_check<T>(b, t, e)) return true;
-  if (try_untyped<T, exited>(b, t, e) || try_untyped<T, down>(b, t, e) || try_untyped<T, timeout>(b, t, e)) return true;
+  if (try_untyped<T, exited>(b, t, e) || try_untyped<T, down>(b, t, e) || try_untyped<T, timer_fired>(b, t, e))
+    return true;
   if constexpr (requires { typename T::protocol; })
     return try_protocol<T>(b, t, e, static_cast<typename T::protocol*>(nullptr));
   return false;

@@ -195,7 +195,7 @@ template <class T>
   find_untyped<T, exited>(type, found);
   if (found != nullptr) return found;
   find_untyped<T, down>(type, found);
-  find_untyped<T, timeout>(type, found);
+  find_untyped<T, timer_fired>(type, found);
   if constexpr (requires { typename T::protocol; })
     find_in_protocol<T>(type, found, static_cast<typename T::protocol*>(nullptr));
   return found;
@@ -236,10 +236,10 @@ void run_continue(void* object, self& me, serving& s) {
 }
 template <class T>
 void run_idle(void* object, self& me, serving& s) {
-  if constexpr (is_task<typename handler_gives<T, idle>::type>)
-    s.wait_for(start_handler<T>(object, me, idle{}));
+  if constexpr (is_task<typename handler_gives<T, became_idle>::type>)
+    s.wait_for(start_handler<T>(object, me, became_idle{}));
   else
-    start_handler<T>(object, me, idle{});
+    start_handler<T>(object, me, became_idle{});
 }
 
 template <class T>
