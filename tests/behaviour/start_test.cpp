@@ -318,4 +318,23 @@ TEST(server_start_from_a_thread, waits_for_init) {
   EXPECT_EQ(start<plain>(rt, &book, settings{.init = "ignore"}).error().code(), errc::ignored);
 }
 
+TEST(server_start_from_a_thread, kills_a_server_that_takes_longer_than_its_limit) {
+  diary book;
+  runtime rt{{.workers = 2, .level = log_level::off}};
+  const auto made = start<waiting>(rt, {.name = "smith", .within = 1ms}, &book, settings{.init = "hang"});
+  EXPECT_EQ(made.error().code(), errc::timeout);
+  EXPECT_EQ(rt.where("smith"), pid{});
+}
+
+TEST(server_start_from_a_thread, has_no_parent_to_link_to) {
+  diary book;
+  runtime rt{{.workers = 2, .level = log_level::off}};
+  const auto made = start<waiting>(rt, {.label = "smith", .link = true}, &book, settings{});
+  ASSERT_TRUE(made);
+  const auto seen = rt.info(made->id());
+  ASSERT_TRUE(seen);
+  EXPECT_TRUE(seen->links.empty());
+  EXPECT_EQ(seen->label, "smith");
+}
+
 }  // namespace
