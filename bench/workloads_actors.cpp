@@ -42,7 +42,7 @@ struct summing {
 };
 
 void give(self&, const ref<summing>& to, std::int64_t n) { to.cast<item>(n); }
-void give(self& me, const actor_ref<summing>& to, std::int64_t n) { to.tell(me, item{n}); }
+void give(self&, const actor_ref<summing>& to, std::int64_t n) { to.cast<item>(n); }
 
 // Runs laps for one of the two, each on request: a number of messages and then a call, repeated.
 template <class To>
@@ -90,7 +90,7 @@ struct ball_actor {
   actor_ref<ball_actor> other{};
   void handle(meet m, context&) { other = actor_ref<ball_actor>{m.other}; }
   void handle(item i, context& me) {
-    if (!game.is_over(i)) me.send(other, item{i.n - 1});
+    if (!game.is_over(i)) me.cast<item>(other, i.n - 1);
   }
 };
 
@@ -140,15 +140,15 @@ both pingpong(const bench& b) {
   b.rt.cast<meet>(two, one.id());
   const auto three = spawn_actor(b.rt, props<ball_actor>(rally{n, &of_actor, &done}));
   const auto four = spawn_actor(b.rt, props<ball_actor>(rally{n, &of_actor, &done}));
-  three.tell(b.rt, meet{four.id()});
-  four.tell(b.rt, meet{three.id()});
+  b.rt.cast<meet>(three, four.id());
+  b.rt.cast<meet>(four, three.id());
   return compare(
       [&] {
         b.rt.cast<item>(one, n);
         done.acquire();
       },
       [&] {
-        three.tell(b.rt, item{n});
+        b.rt.cast<item>(three, n);
         done.acquire();
       },
       of_server, of_actor);
@@ -208,7 +208,7 @@ task<> failure_client(self& me, std::size_t parents, std::size_t n, std::vector<
   for (std::size_t i = 0; i < n; ++i) {
     const actor_ref<failing<how>> one = children[i % parents];
     const auto start = steady_clock::now();
-    one.tell(me, crash{});
+    one.cast<crash>();
     const auto answer = co_await one.template call<ask>(1);
     laps->push_back(seconds(steady_clock::now() - start) * 1e6);
     expect(answer.has_value(), "it does not answer any more");
@@ -270,7 +270,7 @@ double mem_actor(const bench& b) {
   if (whose == kin::none) {
     b.rt.spawn(populate, n, &started);
   } else {
-    spawn_actor(b.rt, props<idle_parent>::from([&] { return idle_parent{&started}; })).tell(b.rt, item{n});
+    b.rt.cast<item>(spawn_actor(b.rt, props<idle_parent>::from([&] { return idle_parent{&started}; })), n);
   }
   started.wait();
   settle(b.rt);

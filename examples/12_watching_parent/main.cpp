@@ -19,7 +19,7 @@ struct digger {
   using protocol = coppice::protocol<dig>;
   static void handle(dig m, context& me) {
     if (m.hole == 2) throw std::runtime_error{"hit a rock"};
-    me.respond(dug{m.hole});
+    me.reply(dug{m.hole});
   }
 };
 
@@ -49,7 +49,7 @@ class foreman {
   }
   void order_next(context& me) {
     if (ordered_ == holes_) return me.stop();
-    me.request(digger_, dig{++ordered_});
+    me.send_from(me.id(), digger_, dig{++ordered_});
   }
   int holes_;
   int ordered_ = 0;

@@ -43,9 +43,9 @@ class web_server {
   explicit web_server(const machine* where) : where_{where} {}
   void handle(coppice::started, context& me) { database_ = me.spawn(coppice::props<database>(where_)); }
   void handle(const get& m, context& me) {
-    const auto rows = me.request_future(database_, database::query{m.path}, 1min);
+    const auto rows = me.call(database_.call<database::query>(m.path).within(1min));
     me.reenter_after(rows, [](const coppice::result<std::string>& r, context& again) {
-      again.respond(r ? "200 " + *r : std::string{"503"});  // to the visitor who is served now
+      again.reply(r ? "200 " + *r : std::string{"503"});  // to the visitor who is served now
     });
   }
 

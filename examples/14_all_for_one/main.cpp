@@ -37,10 +37,10 @@ class office {
   using protocol = coppice::protocol<ledger::enter>;
   void handle(coppice::started, context& me) {
     for (const char* name : {"north", "south", "west"})
-      if (const auto made = me.spawn_named(name, coppice::props<ledger>())) ledgers_.push_back(*made);
+      if (const auto made = me.spawn({.name = name}, coppice::props<ledger>())) ledgers_.push_back(*made);
   }
   void handle(ledger::enter m, context& me) {
-    for (const auto& each : ledgers_) me.send(each, m);
+    for (const auto& each : ledgers_) me.cast<ledger::enter>(each, m);
   }
 
  private:
@@ -61,21 +61,21 @@ int main() {
   coppice::sim::world w{1};
   coppice::runtime& rt = w.add_node().rt();
   const auto made =
-      coppice::spawn_actor_named(rt, "office", coppice::props<office>().with({.strategy = coppice::all_for_one()}));
+      coppice::spawn_actor(rt, {.name = "office"}, coppice::props<office>().with({.strategy = coppice::all_for_one()}));
   if (!made) return 1;
 
-  for (const int amount : {10, 20, 12}) made->tell(rt, ledger::enter{amount});
+  for (const int amount : {10, 20, 12}) rt.cast<ledger::enter>(*made, amount);
   w.settle();
   std::cout << "three amounts:\n";
   print_totals(rt);
 
   const coppice::actor_ref<ledger> south{rt.where("office/south")};
-  south.tell(rt, ledger::enter{-1});
+  rt.cast<ledger::enter>(south, -1);
   w.settle();
   std::cout << "one has failed:\n";
   print_totals(rt);
 
-  made->tell(rt, ledger::enter{7});
+  rt.cast<ledger::enter>(*made, 7);
   w.settle();
   std::cout << "and they go on:\n";
   print_totals(rt);

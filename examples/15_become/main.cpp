@@ -42,7 +42,7 @@ class connection {
   }
   static behaviour opened() {
     return behaviour{
-        [said = 0](const say& m, context& me) mutable { me.respond("line " + std::to_string(++said) + ": " + m.text); },
+        [said = 0](const say& m, context& me) mutable { me.reply("line " + std::to_string(++said) + ": " + m.text); },
         [](close, context& me) { me.unbecome(); },  // back to the class
     };
   }
@@ -58,9 +58,9 @@ int main() {
     std::cout << (answer ? *answer : answer.error().to_string()) << '\n';
   };
   say("hello");
-  line.tell(rt, connection::open{});
+  rt.cast<connection::open>(line);
   say("one");  // stashed until it is open
   say("two");
-  line.tell(rt, connection::close{});
+  rt.cast<connection::close>(line);
   say("three");
 }

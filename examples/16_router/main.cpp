@@ -61,7 +61,7 @@ void try_group(coppice::runtime& rt) {
   std::cout << first.size() << " books are on " << used.size() << " shelves\n";
   std::cout << "again: " << (put_all(rt, shelves) == first ? "all in their places" : "elsewhere") << '\n';
 
-  shelves.tell(rt, coppice::remove_routee{all.front()});
+  rt.cast<coppice::remove_routee>(shelves, all.front());
   bool stayed = true;
   for (const auto& [book, who] : put_all(rt, shelves)) {
     const pid before = first.at(book);

@@ -43,7 +43,7 @@ struct office {  // a parent answers for those it has spawned
 int main() {
   coppice::runtime rt;
   const auto papers = coppice::spawn_actor(rt, coppice::props<office>());
-  for (const char* text : {"a letter", "", "an invoice"}) papers.tell(rt, clerk::file{text});
+  for (const char* text : {"a letter", "", "an invoice"}) rt.cast<clerk::file>(papers, text);
   const coppice::result<int> filed = rt.call(papers.call<clerk::how_many>());
   std::cout << (filed ? std::to_string(*filed) + " papers filed" : filed.error().to_string()) << '\n';
 }

@@ -44,7 +44,7 @@ void runtime::must_be_outside() {
   if (detail::turn_here() != nullptr)
     throw std::logic_error{
         "this would block a worker thread; inside a process use co_await, in a handler of an actor "
-        "context::request_future"};
+        "context::call"};
 }
 
 void runtime::finish(detail::kernel& k, std::atomic<std::uint32_t>& done) {

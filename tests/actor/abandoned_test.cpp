@@ -115,7 +115,7 @@ class late {
   using protocol = coppice::protocol<number, open, go_on>;
   explicit late(watched& w) : w_{&w} {}
   void handle(number m, context& me) {
-    if (open_) return me.respond(work());
+    if (open_) return me.reply(work());
     if (me.stashed() == 0) w_->stashed.count_down();
     me.stash(m);
   }
@@ -148,7 +148,7 @@ TEST(abandoned_actor, answers_the_call_that_was_stashed_and_handles_nothing_more
     std::thread first{[&] { answer = rt.call(a.call<number>()); }};
     w.stashed.wait();
     for (int i = 0; i < 5; ++i) rt.send(a.id(), number{});
-    a.tell(rt, late::open{});
+    rt.cast<late::open>(a);
     w.in.wait();
     while (!rt.abandon(a.id())) std::this_thread::yield();
     first.join();
@@ -164,7 +164,7 @@ TEST(abandoned_actor, runs_no_more_continuations) {
   {
     runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
     const auto a = spawn_actor(rt, props<late>(std::ref(w)));
-    a.tell(rt, late::go_on{});
+    rt.cast<late::go_on>(a);
     w.in.wait();
     while (!rt.abandon(a.id())) std::this_thread::yield();
     w.out.count_down();

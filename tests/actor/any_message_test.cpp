@@ -32,11 +32,11 @@ TEST(any_message, is_known_by_its_type_in_whatever_form_it_comes) {
   const auto p = spawn_actor(s.rt, props<porter>(s.book, b.id()));
   (void)s.heard();
   s.rt.send(p.id(), note{"by pid"});
-  p.tell(s.rt, note{"by ref"});
+  s.rt.cast<note>(p, "by ref");
   EXPECT_EQ(s.heard(), (lines{"a note: by pid", "a note: by ref", "b: by pid", "b: by ref"}));
   s.in(a, [p](context& me) {
-    me.request(p, note{"by request"});
-    me.request(p.id(), whisper{});
+    me.send_from(me.id(), p, note{"by request"});
+    me.send_from(me.id(), p.id(), whisper{});
   });
   EXPECT_EQ(s.heard(), (lines{"a note: by request", "a whisper", "b: by request from somebody", "b: whisper"}));
 }
@@ -72,7 +72,7 @@ TEST(any_message, is_seen_by_middleware_when_it_is_forwarded) {
     });
     const auto group = spawn_actor(s.rt, group_of(members, {.how = how}).with(watchful));
     (void)s.heard();
-    group.tell(s.rt, note{"n"});
+    s.rt.cast<note>(group, "n");
     const std::size_t heard = s.heard().size();
     EXPECT_EQ(heard, how == routing::broadcast ? 2U : 1U);
     EXPECT_EQ(seen, static_cast<int>(heard));
@@ -86,15 +86,15 @@ TEST(middleware, of_sending_keeps_the_sender_and_the_call) {
   const auto middle =
       spawn_actor(s.rt, props<behaving>([b] {
                           return behaviour{[b](note m, context& me) { me.forward(b, std::move(m)); },
-                                           [](question m, context& me) { me.respond(m.text + "!"); }};
+                                           [](question m, context& me) { me.reply(m.text + "!"); }};
                         }).with({.on_send = {[book = s.book](context&, pid, const message_view&, const auto& next) {
                                    book->push_back("passes");
                                    next();
                                  }}}));
   (void)s.heard();
-  s.in(a, [middle](context& me) { me.request(middle, note{"x"}); });
+  s.in(a, [middle](context& me) { me.send_from(me.id(), middle, note{"x"}); });
   EXPECT_EQ(s.heard(), (lines{"passes", "b: x from somebody"}));
-  s.in(a, [middle](context& me) { me.request_future(middle, question{"q"}).pipe_to(me.id()); });
+  s.in(a, [middle](context& me) { me.call(middle.call<question>("q")).pipe_to(me.id()); });
   EXPECT_EQ(s.heard(), (lines{"passes", "a: text q!"}));
 }
 

@@ -27,11 +27,11 @@ TEST(spawning, gives_children_in_the_order_of_their_spawns) {
 
 TEST(spawning, with_a_name_registers_it_below_the_parent) {
   stage s;
-  const auto a = spawn_actor_named(s.rt, "top", s.role("a"));
+  const auto a = spawn_actor(s.rt, {.name = "top"}, s.role("a"));
   ASSERT_TRUE(a);
   s.in(*a, [&](context& me) {
     EXPECT_EQ(me.path(), "top");
-    const auto c = me.spawn_named("child", s.role("c"));
+    const auto c = me.spawn({.name = "child"}, s.role("c"));
     ASSERT_TRUE(c);
     EXPECT_EQ(me.child("child"), c->id());
     EXPECT_EQ(me.where("top/child"), c->id());
@@ -39,7 +39,7 @@ TEST(spawning, with_a_name_registers_it_below_the_parent) {
   });
   const auto b = s.enter("b");
   s.in(b, [&](context& me) {
-    const auto c = me.spawn_named("child", s.role("c"));
+    const auto c = me.spawn({.name = "child"}, s.role("c"));
     ASSERT_TRUE(c) << "unique among the children of one parent only";
     EXPECT_EQ(me.where(to_string(me.id()) + "/child"), c->id());
   });
@@ -49,16 +49,16 @@ TEST(spawning, with_a_taken_name_is_an_error_that_carries_the_running_actor) {
   stage s;
   const auto a = s.enter("a");
   s.in(a, [&](context& me) {
-    const auto first = me.spawn_named("child", s.role("c"));
-    const auto second = me.spawn_named("child", s.role("d"));
+    const auto first = me.spawn({.name = "child"}, s.role("c"));
+    const auto second = me.spawn({.name = "child"}, s.role("d"));
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code(), errc::name_taken);
     EXPECT_EQ(second.error().running, first->id());
     EXPECT_EQ(me.children().size(), 1U);
   });
   EXPECT_EQ(std::ranges::count(s.heard(), "d: started"), 0) << "nothing of it was made";
-  const auto top = spawn_actor_named(s.rt, "top", s.role("t"));
-  const auto again = spawn_actor_named(s.rt, "top", s.role("t"));
+  const auto top = spawn_actor(s.rt, {.name = "top"}, s.role("t"));
+  const auto again = spawn_actor(s.rt, {.name = "top"}, s.role("t"));
   EXPECT_EQ(again.error().running, top->id());
 }
 
@@ -67,9 +67,9 @@ TEST(spawning, refuses_names_that_would_confuse) {
   const auto a = s.enter("a");
   s.in(a, [&](context& me) {
     for (const char* bad : {"", "$1", "x/y"})
-      EXPECT_THROW((void)me.spawn_named(bad, s.role("c")), std::invalid_argument);
+      EXPECT_THROW((void)me.spawn({.name = bad}, s.role("c")), std::invalid_argument);
   });
-  EXPECT_EQ(spawn_actor_named(s.rt, "", s.role("t")).error().code(), errc::invalid);
+  EXPECT_EQ(spawn_actor(s.rt, {.name = ""}, s.role("t")).error().code(), errc::invalid);
 }
 
 TEST(spawning, with_a_prefix_finds_a_name) {
@@ -78,8 +78,8 @@ TEST(spawning, with_a_prefix_finds_a_name) {
   player_ref first;
   player_ref second;
   s.in(a, [&](context& me) {
-    first = me.spawn_prefix("worker-", s.role("c"));
-    second = me.spawn_prefix("worker-", s.role("c"));
+    first = *me.spawn({.prefix = "worker-"}, s.role("c"));
+    second = *me.spawn({.prefix = "worker-"}, s.role("c"));
   });
   EXPECT_NE(first.id(), second.id());
   EXPECT_TRUE(s.rt.info(first.id())->name.starts_with(to_string(a.id()) + "/worker-"));
@@ -130,10 +130,10 @@ TEST(messages, know_their_sender_when_they_were_requested) {
   const auto b = s.enter("b");
   (void)s.heard();
   s.in(a, [b](context& me) {
-    me.send(b, note{"sent"});
-    me.request(b, note{"requested"});
-    me.request(b.id(), note{"by pid"});
-    me.request_as(b.id(), b, note{"as b"});
+    me.cast<note>(b, "sent");
+    me.send_from(me.id(), b, note{"requested"});
+    me.send_from(me.id(), b.id(), note{"by pid"});
+    me.send_from(b.id(), b, note{"as b"});
   });
   EXPECT_EQ(s.heard(),
             (lines{"b: sent", "b: requested from somebody", "b: by pid from somebody", "b: as b from somebody"}));
@@ -144,12 +144,12 @@ TEST(messages, are_answered_to_their_sender) {
   const auto a = s.enter("a");
   const auto b =
       spawn_actor(s.rt, props<behaving>([] {
-                    return behaviour{[](const note& m, context& me) { me.respond(std::string{m.text + "!"}); }};
+                    return behaviour{[](const note& m, context& me) { me.reply(std::string{m.text + "!"}); }};
                   }));
   (void)s.heard();
-  s.in(a, [b](context& me) { me.request(b, note{"x"}); });
+  s.in(a, [b](context& me) { me.send_from(me.id(), b, note{"x"}); });
   EXPECT_EQ(s.heard(), (lines{"a: text x!"}));
-  b.tell(s.rt, note{"nobody asks"});
+  s.rt.cast<note>(b, "nobody asks");
   (void)s.heard();
   EXPECT_EQ(s.dead_letters(), 1U) << "the answer to nobody";
 }
@@ -182,9 +182,9 @@ TEST(messages, are_forwarded_as_they_came) {
                                   }));
   (void)s.heard();
   s.in(a, [middle](context& me) {
-    me.request(middle, note{"x"});
-    me.send(middle, note{"y"});
-    me.request_future(middle, question{"q"}).pipe_to(me.id());
+    me.send_from(me.id(), middle, note{"x"});
+    me.cast<note>(middle, "y");
+    me.call(middle.call<question>("q")).pipe_to(me.id());
   });
   EXPECT_EQ(s.heard(), (lines{"b: x from somebody", "b: y", "a: text q"}));
 }
@@ -193,12 +193,12 @@ TEST(messages, an_answer_of_the_wrong_type_is_an_error_for_the_caller) {
   stage s;
   const auto a = s.enter("a");
   const auto b =
-      spawn_actor(s.rt, props<behaving>([] { return behaviour{[](question, context& me) { me.respond(7); }}; }));
+      spawn_actor(s.rt, props<behaving>([] { return behaviour{[](question, context& me) { me.reply(7); }}; }));
   const auto c = spawn_actor(s.rt, props<behaving>([] { return behaviour{[](question, context&) {}}; }));
   (void)s.heard();
-  s.in(a, [b](context& me) { me.request_future(b, question{"q"}).pipe_to(me.id()); });
+  s.in(a, [b](context& me) { me.call(b.call<question>("q")).pipe_to(me.id()); });
   EXPECT_EQ(s.heard(), (lines{"a: error no_reply"}));
-  s.in(a, [c](context& me) { me.request_future(c, question{"q"}, forever).pipe_to(me.id()); });
+  s.in(a, [c](context& me) { me.call(c.call<question>("q").within(forever)).pipe_to(me.id()); });
   EXPECT_EQ(s.heard(), (lines{"a: error no_reply"})) << "and so is none at all, at once";
 }
 
@@ -311,10 +311,10 @@ TEST(middleware, of_sending_sees_all_ways_to_send) {
                               }}}));
   (void)s.heard();
   s.in(a, [b](context& me) {
-    me.send(b, note{"1"});
-    me.request(b, note{"2"});
-    me.send(b, note{"stop"});
-    (void)me.request_future(b, question{"3"});
+    me.cast<note>(b, "1");
+    me.send_from(me.id(), b, note{"2"});
+    me.cast<note>(b, "stop");
+    (void)me.call(b.call<question>("3"));
     me.watch(b);
   });
   EXPECT_EQ(s.heard(),
@@ -334,18 +334,18 @@ TEST(stash, keeps_messages_with_their_senders_in_their_order) {
                         [](const act& m, context& c) { m.what(c); }});
   });
   s.in(b, [a](context& me) {
-    me.request(a, note{"1"});
-    me.send(a, note{"2"});
-    me.request_future(a, question{"q"}).pipe_to(me.id());
-    me.send(a, note{"3"});
+    me.send_from(me.id(), a, note{"1"});
+    me.cast<note>(a, "2");
+    me.call(a.call<question>("q")).pipe_to(me.id());
+    me.cast<note>(a, "3");
   });
   EXPECT_EQ(s.heard(), lines{});
   s.tell(a, "4");
-  a.tell(s.rt, act{[](context& me) {
-           EXPECT_EQ(me.stashed(), 5U);
-           me.unbecome();
-           me.unstash();
-         }});
+  s.rt.cast<act>(a, [](context& me) {
+    EXPECT_EQ(me.stashed(), 5U);
+    me.unbecome();
+    me.unstash();
+  });
   s.tell(a, "5");
   EXPECT_EQ(s.heard(), (lines{"a: 1 from somebody", "a: 5"}));
   s.in(a, [](context& me) { me.unstash_all(); });
@@ -364,7 +364,7 @@ TEST(stash, goes_back_to_the_mailbox_at_a_restart_before_what_came_later) {
   });
   s.tell(a, "1");
   s.tell(a, "2");
-  a.tell(s.rt, act{[](context&) { throw 1; }});
+  s.rt.cast<act>(a, [](context&) { throw 1; });
   s.tell(a, "3");
   EXPECT_EQ(s.heard(), (lines{"a: restarting", "a: started", "a: 1", "a: 2", "a: 3"}));
 }
@@ -379,11 +379,11 @@ struct hoarder {
 TEST(stash, put_aside_again_by_the_new_instance_comes_to_an_end) {
   stage s;
   const auto a = spawn_actor(s.rt, props<hoarder>());
-  for (const char* text : {"1", "2", "3"}) a.tell(s.rt, note{text});
-  a.tell(s.rt, act{[](context&) { throw 1; }});
+  for (const char* text : {"1", "2", "3"}) s.rt.cast<note>(a, text);
+  s.rt.cast<act>(a, [](context&) { throw 1; });
   EXPECT_TRUE(s.world.settle());
   std::size_t left = 0;
-  a.tell(s.rt, act{[&](context& me) { left = me.stashed(); }});
+  s.rt.cast<act>(a, [&](context& me) { left = me.stashed(); });
   s.world.settle();
   EXPECT_EQ(left, 3U);
 }
@@ -443,8 +443,8 @@ TEST(behaviours, of_an_actor_without_a_class_go_back_to_the_first) {
                                  me.unbecome();
                                }};
                              }));
-  a.tell(s.rt, note{"1"});
-  a.tell(s.rt, note{"2"});
+  s.rt.cast<note>(a, "1");
+  s.rt.cast<note>(a, "2");
   EXPECT_EQ(s.heard(), (lines{"first 1", "first 2"}));
 }
 
@@ -498,9 +498,9 @@ TEST(timers, that_are_cancelled_are_not_received_even_from_the_queue) {
     s.in(a, [&](context& me) { t = me.after(1s, note{"x"}); });
     s.world.nodes().front().stick(a.id(), 2s);
     s.tell(a, "takes its time");
-    a.tell(s.rt, act{[&](context& me) {
-             if (cancelled) me.cancel(t);
-           }});
+    s.rt.cast<act>(a, [&](context& me) {
+      if (cancelled) me.cancel(t);
+    });
     s.pass(3s);  // the timer is due while a does not come to look
     EXPECT_EQ(s.heard(), cancelled ? (lines{"a: takes its time"}) : (lines{"a: takes its time", "a: x"}));
   }
@@ -532,11 +532,11 @@ TEST(receive_timeout, is_not_postponed_by_marked_messages_whatever_their_form) {
   (void)s.heard();
   s.in(a, [](context& me) { me.set_receive_timeout(2s); });
   s.in(b, [a](context& me) {
-    me.send(a, whisper{});
-    me.request(a, whisper{});
+    me.cast<whisper>(a);
+    me.send_from(me.id(), a, whisper{});
   });
   s.pass(1500ms);
-  s.in(b, [a](context& me) { me.request(a, whisper{}); });
+  s.in(b, [a](context& me) { me.send_from(me.id(), a, whisper{}); });
   s.pass(600ms);
   EXPECT_EQ(s.heard(), (lines{"a: whisper", "a: whisper", "a: whisper", "a: receive timeout"}));
 }

@@ -38,7 +38,7 @@ class caller {
   explicit caller(stage& s) : s_{s}, who_{s.enter("caller")} { (void)s.heard(); }
   void ask(pid whom) {
     s_.in(who_, [whom, to = got](context& me) {
-      me.reenter_after(me.request_future(whom, question{"?"}, 1min),
+      me.reenter_after(me.call(coppice::call<question>(whom, "?").within(1min)),
                        [to](const result<std::string>& r, context&) { to->push_back(word(r)); });
     });
   }
@@ -55,7 +55,7 @@ TEST(deferred_answer, is_given_by_a_later_message) {
   const auto a = spawn_actor(s.rt, props<slow>());
   asks.ask(a.id());
   EXPECT_EQ(*asks.got, lines{});
-  a.tell(s.rt, release{});
+  s.rt.cast<release>(a);
   s.world.settle();
   EXPECT_EQ(*asks.got, lines{"at last"});
 }
@@ -78,7 +78,7 @@ TEST(deferred_answer, that_is_dropped_by_a_restart_is_no_reply) {
   caller asks{s};
   const auto a = spawn_actor(s.rt, props<slow>());
   asks.ask(a.id());
-  a.tell(s.rt, crash{});
+  s.rt.cast<crash>(a);
   s.world.settle();
   EXPECT_EQ(*asks.got, lines{"error no_reply"});
 }
@@ -89,8 +89,8 @@ TEST(deferred_answer, that_is_kept_elsewhere_outlives_a_restart) {
   const auto kept = std::make_shared<std::vector<later>>();
   const auto a = spawn_actor(s.rt, props<slow>(kept));
   asks.ask(a.id());
-  a.tell(s.rt, crash{});
-  a.tell(s.rt, release{});
+  s.rt.cast<crash>(a);
+  s.rt.cast<release>(a);
   s.world.settle();
   EXPECT_EQ(*asks.got, lines{"at last"});
 }
@@ -124,7 +124,7 @@ TEST(deferred_answer, that_waits_in_a_continuation_of_an_actor_that_stops_is_exi
           return behaviour{[&](started, context& me) { below = me.spawn(s.role("below")); },
                            [far](const question&, context& me) {
                              const auto mine = std::make_shared<later>(me.defer<std::string>());
-                             me.reenter_after(me.request_future(far, question{"?"}, 1min),
+                             me.reenter_after(me.call(far.call<question>("?").within(1min)),
                                               [mine](const result<std::string>&, context&) { mine->reply("done"); });
                            }};
         }));
@@ -145,7 +145,7 @@ TEST(deferred_answer, is_no_longer_the_handlers_to_give) {
   const auto a = spawn_actor(s.rt, props<behaving>([book = s.book] {
                                return behaviour{[book](const question&, context& me) {
                                  later l = me.defer<std::string>();
-                                 me.respond(std::string{"too early"});  // a dead letter
+                                 me.reply(std::string{"too early"});  // a dead letter
                                  EXPECT_THROW((void)me.defer<std::string>(), std::logic_error);
                                  l.reply("the one");
                                }};

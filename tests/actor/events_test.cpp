@@ -16,7 +16,7 @@ TEST(supervision_events, say_who_failed_why_and_what_was_answered) {
   stage s;
   const auto a = s.enter("a", {.strategy = one_for_one({.limit = {.restarts = 1, .within = 1h}})});
   player_ref c;
-  s.in(a, [&](context& me) { c = *me.spawn_named("child", s.role("c")); });
+  s.in(a, [&](context& me) { c = *me.spawn({.name = "child"}, s.role("c")); });
   const auto listener = spawn_actor(s.rt, props<behaving>([book = s.book] {
                                       return behaviour{[](started, context& me) { me.subscribe<supervision_event>(); },
                                                        [book](const supervision_event& e, context&) {
@@ -66,7 +66,7 @@ TEST(log, of_a_message_without_a_handler_is_a_warning_that_names_both) {
   const auto sink = std::make_shared<notes>();
   sim::world w{1};
   runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::warning, .log = sink}).rt();
-  const auto a = spawn_actor_named(rt, "deaf", props<behaving>([] { return behaviour{[](started, context&) {}}; }));
+  const auto a = spawn_actor(rt, {.name = "deaf"}, props<behaving>([] { return behaviour{[](started, context&) {}}; }));
   ASSERT_TRUE(a);
   rt.send(a->id(), whisper{});
   w.settle();
@@ -85,10 +85,9 @@ TEST(log, of_an_actor_names_it) {
   const auto sink = std::make_shared<notes>();
   sim::world w{1};
   runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
-  (void)spawn_actor_named(
-      rt, "me", props<behaving>([] {
-        return behaviour{[](started, context& me) { me.log(log_level::info, "hello", {{"n", "1"}}); }};
-      }));
+  (void)spawn_actor(rt, {.name = "me"}, props<behaving>([] {
+                      return behaviour{[](started, context& me) { me.log(log_level::info, "hello", {{"n", "1"}}); }};
+                    }));
   w.settle();
   EXPECT_EQ(sink->all, (lines{"hello actor=me n=1"}));
 }
@@ -99,7 +98,7 @@ TEST(log, of_a_failure_is_a_warning_when_it_is_mended_and_an_error_when_it_ends_
   runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
   const auto book = std::make_shared<lines>();
   const auto a = spawn_actor(rt, props<player>("a", book).with({.guardian = one_for_one({.limit = {.restarts = 1}})}));
-  for (int i = 0; i < 2; ++i) a.tell(rt, act{[](context&) { throw std::runtime_error{"no luck"}; }});
+  for (int i = 0; i < 2; ++i) rt.cast<act>(a, [](context&) { throw std::runtime_error{"no luck"}; });
   w.settle();
   ASSERT_EQ(sink->all.size(), 2U);
   EXPECT_EQ(sink->levels, (std::vector{log_level::warning, log_level::error}));

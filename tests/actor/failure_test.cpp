@@ -286,7 +286,7 @@ TEST(actor_spawn, that_fails_in_the_parents_own_code_is_a_failure_of_the_parent)
   stage s;
   s.root("p");
   s.book.take();
-  s.act("p", [](player& p, context& me) { (void)me.spawn_named("a/b", part(p.book(), "a")); });
+  s.act("p", [](player& p, context& me) { (void)me.spawn({.name = "a/b"}, part(p.book(), "a")); });
   EXPECT_EQ(s.book.take(), (lines{"p restarting", "p started"}));
 }
 

@@ -13,7 +13,7 @@ std::string word(const result<std::string>& r) { return r ? *r : "error " + std:
 /// Asks `who` and writes the answer down.
 auto asks(std::shared_ptr<lines> book, pid who, std::string text, std::chrono::nanoseconds timeout = 5s) {
   return [=](context& me) {
-    const auto f = me.request_future(who, question{text}, timeout);
+    const auto f = me.call(coppice::call<question>(who, text).within(timeout));
     me.reenter_after(f, [book](const result<std::string>& r, context&) { book->push_back("got " + word(r)); });
   };
 }
@@ -46,8 +46,8 @@ TEST(future, of_two_that_ask_each_other_is_no_deadlock) {
   const auto a = s.enter("a");
   const auto b = s.enter("b");
   (void)s.heard();
-  a.tell(s.rt, act{asks(s.book, b.id(), "x")});
-  b.tell(s.rt, act{asks(s.book, a.id(), "y")});
+  s.rt.cast<act>(a, asks(s.book, b.id(), "x"));
+  s.rt.cast<act>(b, asks(s.book, a.id(), "y"));
   lines heard = s.heard();
   std::ranges::sort(heard);
   EXPECT_EQ(heard, (lines{"got x", "got y"}));
@@ -99,8 +99,9 @@ TEST(future, times_out) {
   s.in(a, asks(s.book, b.id(), "x", 0s));
   s.pass(10ms);
   EXPECT_EQ(s.heard(), (lines{"got error timeout"}));
-  s.in(a,
-       [b](context& me) { EXPECT_THROW((void)me.request_future(b.id(), question{"x"}, -1s), std::invalid_argument); });
+  s.in(a, [b](context& me) {
+    EXPECT_THROW((void)me.call(coppice::call<question>(b.id(), "x").within(-1s)), std::invalid_argument);
+  });
 }
 
 TEST(future, is_completed_once_whatever_the_race) {
@@ -110,7 +111,7 @@ TEST(future, is_completed_once_whatever_the_race) {
     // Answers about when the time is over.
     const auto b = spawn_actor(s.rt, props<behaving>([] {
                                  return behaviour{[](question m, context& me) {
-                                                    if (m.text == "again") return me.respond(std::string{"x"});
+                                                    if (m.text == "again") return me.reply(std::string{"x"});
                                                     m.text = "again";
                                                     me.stash(std::move(m));
                                                     me.after(1s, note{});
@@ -148,7 +149,7 @@ TEST(pipe_to, sends_the_value_or_the_error_to_all) {
   const auto quiet = spawn_actor(s.rt, props<mute>());
   (void)s.heard();
   s.in(a, [=](context& me) {
-    const auto f = me.request_future(b, question{"x"});
+    const auto f = me.call(b.call<question>("x"));
     f.pipe_to(b);
     f.pipe_to(c);
     f.pipe_to(me.id());
@@ -156,7 +157,7 @@ TEST(pipe_to, sends_the_value_or_the_error_to_all) {
   lines heard = s.heard();
   std::ranges::sort(heard);
   EXPECT_EQ(heard, (lines{"a: text x", "b: text x", "c: text x"}));
-  s.in(a, [=](context& me) { me.request_future(quiet, question{"x"}, 1s).pipe_to(c); });
+  s.in(a, [=](context& me) { me.call(quiet.call<question>("x").within(1s)).pipe_to(c); });
   s.pass(2s);
   EXPECT_EQ(s.heard(), (lines{"c: error timeout"}));
 }
@@ -167,7 +168,7 @@ TEST(pipe_to, of_a_future_that_is_done_sends_at_once) {
   const auto b = s.enter("b");
   (void)s.heard();
   s.in(a, [=](context& me) {
-    const auto f = me.request_future(b, question{"x"});
+    const auto f = me.call(b.call<question>("x"));
     me.reenter_after(f, [f, b](const auto&, context&) {
       EXPECT_NE(f.get(), nullptr);
       f.pipe_to(b);
@@ -182,7 +183,7 @@ TEST(pipe_to, goes_on_when_its_actor_restarts) {
   const auto b = s.enter("b");
   (void)s.heard();
   s.in(a, [=](context& me) {
-    me.request_future(b, question{"x"}).pipe_to(b);
+    me.call(b.call<question>("x")).pipe_to(b);
     throw 1;
   });
   lines heard = s.heard();
@@ -197,8 +198,8 @@ TEST(continuation, may_answer_the_call_of_its_message) {
   const auto middle =
       spawn_actor(s.rt, props<behaving>([b] {
                     return behaviour{[b](question m, context& me) {
-                      const auto f = me.request_future(b, question{m.text + "!"});
-                      me.reenter_after(f, [](const result<std::string>& r, context& c) { c.respond(word(r)); });
+                      const auto f = me.call(b.call<question>(m.text + "!"));
+                      me.reenter_after(f, [](const result<std::string>& r, context& c) { c.reply(word(r)); });
                     }};
                   }));
   (void)s.heard();
@@ -213,7 +214,7 @@ TEST(continuation, of_an_earlier_instance_does_not_run_and_its_caller_hears) {
   const auto middle =
       spawn_actor(s.rt, props<behaving>([quiet, book = s.book] {
                     return behaviour{[quiet, book](question, context& me) {
-                                       const auto f = me.request_future(quiet, question{"?"}, 2s);
+                                       const auto f = me.call(quiet.call<question>("?").within(2s));
                                        me.reenter_after(f, [book](const auto&, context&) { book->push_back("ran"); });
                                      },
                                      [](note, context&) { throw 1; }};
@@ -242,7 +243,7 @@ TEST(continuation, waits_while_the_actor_is_suspended_and_runs_before_later_mail
                                                        me.stash(std::move(m));
                                                        me.after(1s, note{});
                                                      } else {
-                                                       me.respond(std::string{"x"});
+                                                       me.reply(std::string{"x"});
                                                      }
                                                    },
                                                    [](note, context& me) { me.unstash(); }};
@@ -262,9 +263,8 @@ TEST(continuation, that_throws_fails_the_actor) {
   const auto a = s.enter("a");
   const auto b = s.enter("b");
   (void)s.heard();
-  s.in(a, [b](context& me) {
-    me.reenter_after(me.request_future(b, question{"x"}), [](const auto&, context&) { throw 1; });
-  });
+  s.in(a,
+       [b](context& me) { me.reenter_after(me.call(b.call<question>("x")), [](const auto&, context&) { throw 1; }); });
   EXPECT_EQ(s.heard(), (lines{"a: restarting", "a: started"}));
 }
 
@@ -289,7 +289,7 @@ TEST(blocking_work, gives_its_value_or_what_it_threw_as_a_future) {
 TEST(stop_future, has_the_notice_and_the_name_is_free) {
   stage s;
   const auto a = s.enter("a");
-  const auto b = spawn_actor_named(s.rt, "bee", s.role("b"));
+  const auto b = spawn_actor(s.rt, {.name = "bee"}, s.role("b"));
   (void)s.heard();
   s.in(a, [&, b = *b](context& me) {
     me.reenter_after(me.stop_future(b.id()), [&, b](const result<terminated>& r, context& c) {
@@ -330,7 +330,7 @@ TEST(continuation, does_not_run_after_a_stop) {
     me.reenter_after(me.stop_future(me.id(), forever), [](const auto&, context&) { FAIL() << "it was stopped"; });
     me.reenter_after(me.poison_future(pid::from_parts(me.id().node(), 7777, 0), 3s),
                      [](const auto&, context&) { FAIL() << "it was stopped"; });
-    me.reenter_after(me.request_future(quiet, question{"x"}, 1s),
+    me.reenter_after(me.call(quiet.call<question>("x").within(1s)),
                      [](const auto&, context&) { FAIL() << "it was stopped"; });
   });
   s.pass(1min);
@@ -342,8 +342,8 @@ TEST(future, keeps_its_first_answer) {
   const auto a = s.enter("a");
   const auto b = spawn_actor(s.rt, props<behaving>([] {
                                return behaviour{[](question, context& me) {
-                                 me.respond(std::string{"first"});
-                                 me.respond(std::string{"second"});
+                                 me.reply(std::string{"first"});
+                                 me.reply(std::string{"second"});
                                }};
                              }));
   (void)s.heard();
@@ -361,7 +361,7 @@ TEST(future, wakes_all_that_wait_for_it) {
   const auto b = s.enter("b");
   (void)s.heard();
   s.in(a, [b, book = s.book](context& me) {
-    const auto f = me.request_future(b, question{"x"});
+    const auto f = me.call(b.call<question>("x"));
     for (const char* who : {"one ", "two ", "three "})
       me.reenter_after(f, [book, who](const auto& r, context&) { book->push_back(who + word(r)); });
     me.reenter_after(f, [f, book](const auto&, context& c) {
@@ -376,8 +376,8 @@ struct clings_to_its_future {
   using protocol = coppice::protocol<question>;
   clings_to_its_future(pid to, std::shared_ptr<int> owned) : to_{to}, owned_{std::move(owned)} {}
   void handle(const question& m, context& me) {
-    const auto f = me.request_future(to_, m, forever);
-    me.reenter_after(f, [f, owned = owned_](const result<std::string>& r, context& c) { c.respond(word(r)); });
+    const auto f = me.call(coppice::call<question>(to_, m).within(forever));
+    me.reenter_after(f, [f, owned = owned_](const result<std::string>& r, context& c) { c.reply(word(r)); });
   }
 
  private:

@@ -46,10 +46,10 @@ class sender {
   explicit sender(round_of_mail& r) : round_{&r} {}
   void handle(begin, context& me) {
     const auto child = me.spawn(props<receiver>(std::ref(*round_)).with({.mailbox = mailbox{.capacity = 1'000'000}}));
-    for (int i = 0; i < early; ++i) me.send(child, numbered{i});
+    for (int i = 0; i < early; ++i) me.cast<numbered>(child, i);
     // Another worker takes the child up, or none is free: then it begins later.
     for (int i = 0; i < 1'000'000 && !round_->begun; ++i) std::this_thread::yield();
-    me.send(child, numbered{early});
+    me.cast<numbered>(child, early);
   }
 
  private:
@@ -63,7 +63,7 @@ TEST(gate, keeps_the_order_of_a_sender_whose_receiver_begins_meanwhile) {
   runtime rt{{.workers = 2, .level = log_level::off}};
   for (int i = 0; i < 50; ++i) {
     round_of_mail& round = rounds.emplace_back();
-    spawn_actor(rt, props<sender>(std::ref(round))).tell(rt, begin{});
+    rt.cast<begin>(spawn_actor(rt, props<sender>(std::ref(round))));
     round.done.wait();
     ASSERT_EQ(round.received, in_order) << "in round " << i;
   }
@@ -84,7 +84,7 @@ TEST(gate, does_not_hide_an_actor_that_is_suspended_or_full_from_the_tree) {
     stage s;
     const auto a = s.enter(
         "a", {.guardian = exponential_backoff({.first = 1h, .cap = 1h}), .mailbox = mailbox{.capacity = capacity}});
-    s.in(a, [role = s.role("c")](context& me) { (void)me.spawn_named("child", role); });
+    s.in(a, [role = s.role("c")](context& me) { (void)me.spawn({.name = "child"}, role); });
     s.in(a, [](context&) { throw std::runtime_error{"no luck"}; });
     s.tell(a, "waits");  // where there is room for one, it is full now
     s.world.settle();

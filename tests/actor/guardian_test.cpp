@@ -208,7 +208,7 @@ TEST(guardian, makes_no_sense_for_a_child_or_with_all_for_one) {
   s.act("p", [](player& p, context& me) {
     const auto one = part(p.book(), "a", guarded(one_for_one()));
     EXPECT_THROW((void)me.spawn(one), std::invalid_argument);
-    EXPECT_THROW((void)me.spawn_named("a", one), std::invalid_argument);
+    EXPECT_THROW((void)me.spawn({.name = "a"}, one), std::invalid_argument);
     EXPECT_TRUE(me.children().empty());
     p.note(" tried");
   });
@@ -237,7 +237,7 @@ TEST(runtime_end, destroys_every_instance_once) {
     runtime rt{{.workers = 2, .level = log_level::off}};
     for (int i = 0; i < 20; ++i) {
       const auto a = spawn_actor(rt, props<counted>(alive));
-      if (i % 2 == 0) a.tell(rt, say{"fail"});
+      if (i % 2 == 0) rt.cast<say>(a, "fail");
       if (i % 5 == 0) stop_actor(rt, a.id());
     }
   }

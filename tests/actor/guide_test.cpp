@@ -27,7 +27,7 @@ struct counter {
 
 void first_steps(runtime& rt) {
   const actor_ref<counter> counters = spawn_actor(rt, props<counter>());
-  counters.tell(rt, counter::reset{});
+  rt.cast<counter::reset>(counters);
   const result<int> now = rt.call(counters.call<counter::bump>(3));
   EXPECT_EQ(now, 3);
   stop_actor(rt, counters);
@@ -102,8 +102,8 @@ struct shop {
   };
   using protocol = coppice::protocol<hire, spilled>;
   void handle(const hire& m, context& me) {
-    const auto made = me.spawn_named(m.name, props<reader>());  // `<path of the shop>/<name>`
-    const pid who = made ? made->id() : made.error().running;   // or who has the name already
+    const auto made = me.spawn({.name = m.name}, props<reader>());  // `<path of the shop>/<name>`
+    const pid who = made ? made->id() : made.error().running;       // or who has the name already
     me.watch(who);
     ++hired;
   }
@@ -130,10 +130,10 @@ struct desk {
   explicit desk(actor_ref<reader> who) : reads{who} {}
 
   void handle(const ask& m, context& me) {
-    const future<std::string> text = me.request_future(reads, reader::read{m.file}, 2s);
+    const future<std::string> text = me.call(reads.call<reader::read>(m.file).within(2s));
     me.reenter_after(text, [this](const result<std::string>& r, context& again) {
       ++answered;  // between two messages, as in any handler
-      again.respond(r ? *r : "can't say: " + r.error().to_string());
+      again.reply(r ? *r : "can't say: " + r.error().to_string());
     });
   }
   void handle(const ask_all& m, context& me) {
@@ -144,7 +144,7 @@ struct desk {
     };
     const auto open = std::make_shared<sheet>(me.defer<std::string>(), m.files.size(), "");
     for (const std::string& file : m.files)
-      me.reenter_after(me.request_future(reads, reader::read{file}, 2s),
+      me.reenter_after(me.call(reads.call<reader::read>(file).within(2s)),
                        [open](const result<std::string>& r, context&) {
                          open->text += r ? *r : "?";
                          if (--open->missing == 0) open->to.reply(open->text);
@@ -169,7 +169,7 @@ struct door {
   static void handle(knock m, context& me) { me.stash(m); }  // until somebody opens
   static void handle(open, context& me) {
     me.become(behaviour{
-        [](knock, context& in) { in.respond(true); }, [](any_message, context&) {},  // nothing else is of interest
+        [](knock, context& in) { in.reply(true); }, [](any_message, context&) {},  // nothing else is of interest
     });
     me.unstash_all();
   }
@@ -220,15 +220,15 @@ props<reader> measured() {
 TEST(shop, hires_again_who_has_left) {
   sim::world w{1};
   runtime& rt = w.add_node().rt();
-  const auto made = spawn_actor_named(rt, "shop", props<shop>());
+  const auto made = spawn_actor(rt, {.name = "shop"}, props<shop>());
   ASSERT_TRUE(made);
-  made->tell(rt, shop::hire{"anna"});
+  rt.cast<shop::hire>(*made, "anna");
   w.settle();
   const pid first = rt.where("shop/anna");
   rt.kill(first);
   w.settle();
   EXPECT_FALSE(rt.where("shop/anna"));
-  made->tell(rt, shop::hire{"anna"});
+  rt.cast<shop::hire>(*made, "anna");
   w.settle();
   EXPECT_NE(rt.where("shop/anna"), first);
 }
@@ -254,12 +254,12 @@ TEST(actor_guide, futures_doors_and_sessions) {
   EXPECT_EQ(rt.call(front.call<desk::ask_all>(std::vector<std::string>{"a", "", "b"})), "text of a?text of b");
 
   const auto gate = spawn_actor(rt, props<door>());
-  gate.tell(rt, door::open{});
+  rt.cast<door::open>(gate);
   EXPECT_EQ(rt.call(gate.call<door::knock>()), true);
 
   const auto one = spawn_actor(rt, limited());
   w.run_for(2s);
-  one.tell(rt, session::input{"x"});
+  rt.cast<session::input>(one, "x");
   w.run_for(29s);
   EXPECT_TRUE(rt.alive(one.id()));
   w.run_for(2s);

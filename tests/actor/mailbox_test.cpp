@@ -125,7 +125,7 @@ TEST(waiting_senders, take_no_mail_until_there_is_room) {
   (void)s.heard();
   s.in(slow, [](context&) { throw 1; });
   s.in(b, [slow](context& me) {
-    for (int i = 0; i < 3; ++i) me.send(slow, note{std::to_string(i)});
+    for (int i = 0; i < 3; ++i) me.cast<note>(slow, std::to_string(i));
   });
   s.tell(b, "mine");
   EXPECT_EQ(s.heard(), lines{}) << "b waits";
@@ -148,7 +148,7 @@ TEST(waiting_senders, go_on_after_a_while_and_their_message_is_a_dead_letter) {
   (void)s.heard();
   s.in(slow, [](context&) { throw 1; });
   s.in(b, [slow](context& me) {
-    for (int i = 0; i < 3; ++i) me.send(slow, note{std::to_string(i)});
+    for (int i = 0; i < 3; ++i) me.cast<note>(slow, std::to_string(i));
   });
   s.tell(b, "mine");
   s.pass(1900ms);
@@ -178,17 +178,17 @@ TEST(waiting_senders, that_have_waited_too_long_do_not_wait_for_what_they_sent_m
                        .mailbox = mailbox{.capacity = 1, .when_full = when_full::sender_waits, .waits_at_most = 10s}});
   const auto b = spawn_actor(s.rt, props<sends_when_asked>(slow.id(), s.book));
   player_ref c;
-  b.tell(s.rt, act{[&](context& me) { c = me.spawn(s.role("c")); }});
+  s.rt.cast<act>(b, [&](context& me) { c = me.spawn(s.role("c")); });
   s.in(slow, [](context&) { throw 1; });
-  b.tell(s.rt, act{[slow](context& me) {
-           for (int i = 0; i < 2; ++i) me.send(slow, note{std::to_string(i)});
-         }});
+  s.rt.cast<act>(b, [slow](context& me) {
+    for (int i = 0; i < 2; ++i) me.cast<note>(slow, std::to_string(i));
+  });
   s.pass(9900ms);
   s.world.nodes().front().stick(b.id(), 1s);  // its time is over before it has decided
   s.in(c, [](context&) { throw 1; });
   s.pass(2s);
   (void)s.heard();
-  b.tell(s.rt, note{"mine"});
+  s.rt.cast<note>(b, "mine");
   EXPECT_EQ(s.heard(), (lines{"mine"}));
 }
 
@@ -199,7 +199,7 @@ TEST(waiting_senders, go_on_when_the_receiver_ends) {
   const auto b = s.enter("b");
   s.in(slow, [](context&) { throw 1; });
   s.in(b, [slow](context& me) {
-    for (int i = 0; i < 3; ++i) me.send(slow, note{std::to_string(i)});
+    for (int i = 0; i < 3; ++i) me.cast<note>(slow, std::to_string(i));
   });
   (void)s.heard();
   s.tell(b, "mine");
@@ -217,11 +217,11 @@ TEST(waiting_senders, two_that_wait_for_each_other_come_free) {
   (void)s.heard();
   const auto flood_other = [](player_ref other) {
     return [other](context& me) {
-      for (int i = 0; i < 4; ++i) me.send(other, note{"x"});
+      for (int i = 0; i < 4; ++i) me.cast<note>(other, "x");
     };
   };
-  a.tell(s.rt, act{flood_other(b)});
-  b.tell(s.rt, act{flood_other(a)});
+  s.rt.cast<act>(a, flood_other(b));
+  s.rt.cast<act>(b, flood_other(a));
   s.pass(20s);
   (void)s.heard();
   s.tell(a, "alive");
@@ -245,12 +245,12 @@ TEST(priority_mailbox, takes_the_highest_first_and_keeps_the_order_within_one) {
   const auto a = s.enter("a", {.mailbox = mailbox{.by_priority = true}});
   (void)s.heard();
   s.tell(a, "usual 1");
-  a.tell(s.rt, ranked_note{1, "low"});
-  a.tell(s.rt, urgent_note{"urgent 1"});
+  s.rt.cast<ranked_note>(a, 1, "low");
+  s.rt.cast<urgent_note>(a, "urgent 1");
   s.tell(a, "usual 2");
-  a.tell(s.rt, ranked_note{99, "beyond"});
-  a.tell(s.rt, ranked_note{-99, "below"});
-  a.tell(s.rt, ranked_note{4, "usual 3"});
+  s.rt.cast<ranked_note>(a, 99, "beyond");
+  s.rt.cast<ranked_note>(a, -99, "below");
+  s.rt.cast<ranked_note>(a, 4, "usual 3");
   EXPECT_EQ(s.heard(),
             (lines{"a: urgent 1", "a: beyond", "a: usual 1", "a: usual 2", "a: usual 3", "a: low", "a: below"}));
 }
@@ -261,8 +261,8 @@ TEST(priority_mailbox, looks_at_the_message_also_when_it_has_a_sender) {
   const auto b = s.enter("b");
   (void)s.heard();
   s.in(b, [a](context& me) {
-    me.request(a, note{"usual"});
-    me.request(a, urgent_note{"urgent"});
+    me.send_from(me.id(), a, note{"usual"});
+    me.send_from(me.id(), a, urgent_note{"urgent"});
   });
   EXPECT_EQ(s.heard(), (lines{"a: urgent", "a: usual from somebody"}));
 }
@@ -294,8 +294,8 @@ struct tally {
   int n = 0;
 };
 
-task<> sends_many(self& me, actor_ref<tally> to, int n) {
-  for (int i = 0; i < n; ++i) to.tell(me, tick{});
+task<> sends_many(self&, actor_ref<tally> to, int n) {
+  for (int i = 0; i < n; ++i) to.cast<tick>();
   co_return;
 }
 

@@ -56,13 +56,13 @@ TEST(message_kinds, any_type_is_sent_to_an_actor) {
   int sum = 0;
   const auto a = spawn_actor(s.rt, props<counter>(std::ref(sum)));
   expect_to_count(s, a.id(), sum);
-  a.tell(s.rt, ticket{1});
-  a.tell(s.rt, parcel_with(10));
+  s.rt.cast<ticket>(a, 1);
+  s.rt.cast<parcel>(a, parcel_with(10));
   s.world.settle();
   EXPECT_EQ(sum, 22);
   s.in(s.enter("a"), [a](context& me) {
-    me.send(a, parcel_with(100));
-    me.request(a, ticket{1});
+    me.cast<parcel>(a, parcel_with(100));
+    me.send_from(me.id(), a, ticket{1});
   });
   EXPECT_EQ(sum, 123);
 }
@@ -97,8 +97,8 @@ TEST(message_kinds, what_goes_through_an_actor_ref_is_received_by_whatever_proce
   const actor_ref<counter> server{s.rt.spawn<counter>(std::ref(of_server)).id()};
   const actor_ref<counter> coroutine{s.rt.spawn(counts, &of_coroutine)};
   for (const auto who : {server, coroutine}) {
-    who.tell(s.rt, ticket{1});
-    who.tell(s.rt, parcel_with(10));
+    s.rt.cast<ticket>(who, 1);
+    s.rt.cast<parcel>(who, parcel_with(10));
   }
   s.world.settle();
   EXPECT_EQ(of_server, 11);
@@ -115,8 +115,8 @@ TEST(message_kinds, what_goes_through_an_actor_ref_reaches_a_server_and_a_corout
     const auto group = spawn_actor(s.rt, group_of({server, coroutine}, {.how = how}));
     s.world.settle();
     for (int i = 0; i < 2; ++i) {  // 1, 100 and 10 to the one, in turns, the rest to the other
-      group.tell(s.rt, ticket{1});
-      actor_ref<counter>{group.id()}.tell(s.rt, ticket{10});
+      s.rt.cast<ticket>(group, 1);
+      s.rt.cast<ticket>(actor_ref<counter>{group.id()}, 10);
       s.rt.send(group.id(), ticket{100});
     }
     s.world.settle();
@@ -133,15 +133,15 @@ struct answers_by_value {
   static std::string handle(const question& m) { return m.text; }
 };
 
-TEST(returned_value, answers_a_request_as_respond_does) {
+TEST(returned_value, answers_a_message_with_a_sender_as_reply_does) {
   stage s;
   const auto a = s.enter("a");
   const auto b = spawn_actor(s.rt, props<answers_by_value>());
   (void)s.heard();
   s.in(a, [b](context& me) {
-    me.request(b, plain_question{});
-    me.request(b, question{"asked"});
-    me.send(b, plain_question{});
+    me.send_from(me.id(), b, plain_question{});
+    me.send_from(me.id(), b, question{"asked"});
+    me.cast<plain_question>(b);
   });
   EXPECT_EQ(s.heard(), (lines{"a: text by value", "a: text asked"}));
 }

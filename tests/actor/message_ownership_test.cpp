@@ -34,7 +34,7 @@ props<behaving> handing_on_to(pid who) {
   return handling([who](any_message m, context& me) { me.forward(who, std::move(m)); });
 }
 props<behaving> giving_numbers() {
-  return handling([](number, context& me) { me.respond(7L); });
+  return handling([](number, context& me) { me.reply(7L); });
 }
 
 using next_step = std::function<void()>;
@@ -80,11 +80,11 @@ TEST(message, is_destroyed_once_when_the_handler_for_the_rest_throws) {
   stage s;
   int alive = 0;
   const auto by_class = spawn_actor(s.rt, props<fails_with_all>());
-  by_class.tell(s.rt, counted{alive});
+  s.rt.cast<counted>(by_class, alive);
   s.world.settle();
   EXPECT_EQ(alive, 0);
   const auto by_behaviour = spawn_actor(s.rt, handling([](any_message, context&) { throw std::runtime_error{"no"}; }));
-  by_behaviour.tell(s.rt, counted{alive});
+  s.rt.cast<counted>(by_behaviour, alive);
   s.world.settle();
   EXPECT_EQ(alive, 0);
 }
@@ -94,13 +94,13 @@ TEST(message, is_given_to_the_handler_for_the_rest_once_when_middleware_goes_on_
   int alive = 0;
   int taken = 0;
   const auto by_class = spawn_actor(s.rt, props<takes_all>(std::ref(taken)).with(when_receiving<counted>(twice)));
-  by_class.tell(s.rt, counted{alive});
+  s.rt.cast<counted>(by_class, alive);
   s.world.settle();
   EXPECT_EQ(alive, 0);
   EXPECT_EQ(taken, 1);
   const auto by_behaviour =
       spawn_actor(s.rt, handling([&](any_message, context&) { ++taken; }).with(when_receiving<counted>(twice)));
-  by_behaviour.tell(s.rt, counted{alive});
+  s.rt.cast<counted>(by_behaviour, alive);
   s.world.settle();
   EXPECT_EQ(alive, 0);
   EXPECT_EQ(taken, 2);
@@ -116,7 +116,7 @@ TEST(message, is_destroyed_once_when_middleware_throws_before_the_handler_and_af
           if (!before) next();
           throw std::runtime_error{"middleware"};
         })));
-    a.tell(s.rt, counted{alive});
+    s.rt.cast<counted>(a, alive);
     s.world.settle();
     EXPECT_EQ(alive, 0) << before;
     EXPECT_EQ(taken, before ? 0 : 1);
@@ -132,9 +132,9 @@ TEST(message, that_is_handed_on_by_middleware_that_goes_on_twice_comes_once) {
   const auto to_b = spawn_actor(s.rt, handing_on_to(b.id()).with(when_sending(twice)));
   const auto to_all = spawn_actor(s.rt, handing_on_to(all.id()).with(when_sending(twice)));
   (void)s.heard();
-  to_b.tell(s.rt, note{"x"});
+  s.rt.cast<note>(to_b, "x");
   EXPECT_EQ(s.heard(), (lines{"b: x"}));
-  to_all.tell(s.rt, counted{alive});
+  s.rt.cast<counted>(to_all, alive);
   s.world.settle();
   EXPECT_EQ(alive, 0);
   EXPECT_EQ(taken, 1);
@@ -147,7 +147,7 @@ TEST(message, that_middleware_does_not_hand_on_is_destroyed_once) {
     int taken = 0;
     const auto all = spawn_actor(s.rt, props<takes_all>(std::ref(taken)));
     const auto a = spawn_actor(s.rt, handing_on_to(all.id()).with(when_sending(what)));
-    a.tell(s.rt, counted{alive});
+    s.rt.cast<counted>(a, alive);
     s.world.settle();
     EXPECT_EQ(alive, 0);
     EXPECT_EQ(taken, 0);
@@ -168,7 +168,7 @@ TEST(message, can_be_handed_on_only_once) {
                                  // NOLINTEND(bugprone-use-after-move)
                                }));
     (void)s.heard();
-    a.tell(s.rt, note{"x"});
+    s.rt.cast<note>(a, "x");
     EXPECT_EQ(s.heard(), (lines{"b: x"}));
   }
 }
@@ -189,15 +189,15 @@ TEST(call, that_is_answered_twice_has_the_first_answer_and_the_second_is_a_dead_
   stage s;
   const auto a = s.enter("a");
   const auto b = spawn_actor(s.rt, handling([](question, context& me) {
-                               me.respond(std::string{"first"});
-                               me.respond(std::string{"second"});
+                               me.reply(std::string{"first"});
+                               me.reply(std::string{"second"});
                              }));
   (void)s.heard();
   EXPECT_EQ(s.rt.call(b.call<question>("x")), "first");
   s.world.settle();
   EXPECT_EQ(s.dead_letters(), 1U);
   s.in(a, [b, book = s.book](context& me) {
-    me.reenter_after(me.request_future(b, question{"x"}),
+    me.reenter_after(me.call(b.call<question>("x")),
                      [book](const result<std::string>& r, context&) { book->push_back("got " + r.value_or("error")); });
   });
   EXPECT_EQ(s.heard(), (lines{"got first"})) << "and the second is no message";
@@ -217,7 +217,7 @@ TEST(call, that_is_forwarded_as_one_with_another_reply_has_no_reply) {
   (void)s.heard();
   expect_no_reply<asks_for_text>(s, middle);
   s.in(a, [middle, book = s.book](context& me) {
-    me.reenter_after(me.request_future(middle, asks_for_text{}), [book](const result<std::string>& r, context&) {
+    me.reenter_after(me.call(middle.call<asks_for_text>()), [book](const result<std::string>& r, context&) {
       book->push_back(r ? "got " + *r : std::string{to_string(r.error().code())});
     });
   });

@@ -119,7 +119,7 @@ TEST(stop, of_a_process_that_is_restarted_in_that_moment_stops_the_new_one) {
   const std::uint64_t spawned = rt.counters().spawned;
   rt.send(kid, crash{});
   while (rt.counters().timers == 0 && rt.counters().spawned == spawned) std::this_thread::yield();  // it waits, or did
-  a.tell(rt, hesitant::halt{});
+  rt.cast<hesitant::halt>(a);
   stops.wait();
   for (bool gone = false; !gone;) {  // for ever, when the new one is left
     const result<std::size_t> left = rt.call(a.call<hesitant::how_many>());
@@ -269,7 +269,7 @@ struct mumbles {
   using protocol = coppice::protocol<question>;
   explicit mumbles(pid to) : other{to} {}
   void handle(question m, context& me) const {
-    me.respond(1);
+    me.reply(1);
     me.forward(other, m);
   }
   pid other;
@@ -282,7 +282,7 @@ struct curious {
   using protocol = coppice::protocol<int>;
   curious(pid to, std::vector<int>* into) : whom{to}, mail{into} {}
   void handle(started, context& me) const {
-    me.reenter_after(me.request_future(whom, question{}),
+    me.reenter_after(me.call(coppice::call<question>(whom)),
                      [into = mail](const result<int>& r, context&) { into->push_back(r.value_or(0)); });
   }
   void handle(int stray) const { mail->push_back(100 + stray); }
@@ -324,7 +324,7 @@ TEST(stop, overtakes_the_mail_of_an_actor_that_was_suspended_a_moment_ago) {
     pid kid;
     const auto p = spawn_actor(s.rt(), props<flood>(&s.book, &kid));
     s.settle();
-    p.tell(s.rt(), crash{});
+    s.rt().cast<crash>(p);
     s.settle();
     const lines heard = s.book.take();
     EXPECT_LT(std::ranges::count(heard, "c: work"), 10);

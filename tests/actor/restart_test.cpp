@@ -114,7 +114,7 @@ struct oracle {
   using protocol = coppice::protocol<query, say>;
   void handle(query m, context& me) { me.stash(std::move(m)); }
   void handle(const say&, context& me) {
-    me.become(behaviour{[](query, context& in) { in.respond(7); }});
+    me.become(behaviour{[](query, context& in) { in.reply(7); }});
     me.unstash_all();
   }
 };
@@ -124,14 +124,14 @@ TEST(actor_restart, ends_continuations) {
   const auto wise = spawn_actor(s.rt(), props<oracle>());
   s.root("p");
   const deed asks = [&](player& p, context& me) {
-    const auto answer = me.request_future(wise, query{}, forever);
+    const auto answer = me.call(wise.call<query>().within(forever));
     me.reenter_after(answer, [&p](const result<int>& n, context&) { p.note(" knows " + std::to_string(n.value())); });
   };
   s.act("p", asks);
   s.fail("p");
   s.act("p", asks);
   s.book.take();
-  wise.tell(s.rt(), say{"now"});
+  s.rt().cast<say>(wise, "now");
   s.settle();
   EXPECT_EQ(s.book.take(), (lines{"p knows 7"})) << "that of the new instance only";
 }
@@ -143,12 +143,12 @@ TEST(actor_restart, ends_continuations_whose_answer_came_while_it_waited) {
     s.root("g", {.strategy = one_for_one({.decide = [d](const auto&) { return d; }})});
     s.child("g", "p");
     s.act("p", [&](player& p, context& me) {
-      const auto answer = me.request_future(wise, query{}, forever);
+      const auto answer = me.call(wise.call<query>().within(forever));
       me.reenter_after(answer, [&p](const result<int>&, context&) { p.note(" knows"); });
     });
     s.stick("g", 1s);
     s.fail("p");
-    wise.tell(s.rt(), say{"now"});
+    s.rt().cast<say>(wise, "now");
     s.settle();
     s.book.take();
     s.pass(2s);

@@ -19,7 +19,7 @@ struct troupe : stage {
     group = spawn_actor(rt, group_of(pids, {.how = how}));
     (void)heard();
   }
-  void route(std::string text) { group.tell(rt, note{std::move(text)}); }
+  void route(std::string text) { rt.cast<note>(group, std::move(text)); }
   std::vector<player_ref> members;
   actor_ref<router> group;
 };
@@ -59,7 +59,7 @@ TEST(group, consistent_hash_keeps_keys_in_their_place_as_routees_come_and_go) {
   EXPECT_EQ(before.size(), 200U);
   EXPECT_EQ(places(t), before);
   const auto fourth = t.enter("m3");
-  t.group.tell(t.rt, add_routee{fourth.id()});
+  t.rt.cast<add_routee>(t.group, fourth.id());
   (void)t.heard();
   const auto with_four = places(t);
   int moved = 0;
@@ -70,13 +70,13 @@ TEST(group, consistent_hash_keeps_keys_in_their_place_as_routees_come_and_go) {
     }
   EXPECT_GT(moved, 20);
   EXPECT_LT(moved, 100);
-  t.group.tell(t.rt, remove_routee{fourth.id()});
+  t.rt.cast<remove_routee>(t.group, fourth.id());
   EXPECT_EQ(places(t), before);
 }
 
 TEST(group, what_has_no_key_is_a_dead_letter_of_consistent_hash) {
   troupe t{routing::consistent_hash};
-  t.group.tell(t.rt, whisper{});
+  t.rt.cast<whisper>(t.group);
   EXPECT_EQ(t.heard(), lines{});
   EXPECT_EQ(t.dead_letters(), 1U);
 }
@@ -97,7 +97,7 @@ TEST(group, without_routees_messages_are_dead_letters_and_calls_fail) {
   EXPECT_EQ(t.dead_letters(), 1U);
   const auto a = t.enter("a");
   (void)t.heard();
-  t.in(a, [g = t.group](context& me) { me.request_future(g.id(), question{"x"}).pipe_to(me.id()); });
+  t.in(a, [g = t.group](context& me) { me.call(coppice::call<question>(g.id(), "x")).pipe_to(me.id()); });
   EXPECT_EQ(t.heard(), (lines{"a: error noproc"}));
 }
 
@@ -107,8 +107,8 @@ TEST(group, keeps_the_sender_and_the_call) {
     const auto a = t.enter("a");
     (void)t.heard();
     t.in(a, [g = t.group](context& me) {
-      me.request(player_ref{g.id()}, note{"x"});
-      me.request_future(player_ref{g.id()}, question{"q"}).pipe_to(me.id());
+      me.send_from(me.id(), player_ref{g.id()}, note{"x"});
+      me.call(player_ref{g.id()}.call<question>("q")).pipe_to(me.id());
     });
     const lines heard = t.heard();
     EXPECT_EQ(std::ranges::count(heard, "a: text q"), 1) << to_string(how);
@@ -129,13 +129,13 @@ TEST(group, consistent_hash_keeps_the_sender_and_the_call) {
                                return behaviour{[book](const note& m, context& me) {
                                                   book->push_back(m.text + (me.sender() ? " from somebody" : ""));
                                                 },
-                                                [](keyed_question, context& me) { me.respond(std::string{"yes"}); }};
+                                                [](keyed_question, context& me) { me.reply(std::string{"yes"}); }};
                              }));
   const auto g = spawn_actor(s.rt, group_of({b.id()}, {.how = routing::consistent_hash}));
   (void)s.heard();
   s.in(a, [g](context& me) {
-    me.request(g.id(), note{"x"});
-    me.request_future(g.id(), keyed_question{7}).pipe_to(me.id());
+    me.send_from(me.id(), g.id(), note{"x"});
+    me.call(coppice::call<keyed_question>(g.id(), 7)).pipe_to(me.id());
   });
   EXPECT_EQ(s.heard(), (lines{"x from somebody", "a: text yes"}));
 }
@@ -143,16 +143,16 @@ TEST(group, consistent_hash_keeps_the_sender_and_the_call) {
 TEST(group, manages_its_routees) {
   troupe t{routing::round_robin, 1};
   const auto other = t.enter("m1");
-  t.group.tell(t.rt, add_routee{other.id()});
-  t.group.tell(t.rt, add_routee{other.id()});
+  t.rt.cast<add_routee>(t.group, other.id());
+  t.rt.cast<add_routee>(t.group, other.id());
   const auto a = t.enter("a");
   std::vector<pid> all;
   t.in(a, [&](context& me) {
-    me.reenter_after(me.request_future(t.group, get_routees{}), [&](const auto& r, context&) { all = *r; });
+    me.reenter_after(me.call(t.group.call<get_routees>()), [&](const auto& r, context&) { all = *r; });
   });
   EXPECT_EQ(all, (std::vector<pid>{t.members[0].id(), other.id()}));
   (void)t.heard();
-  t.group.tell(t.rt, broadcast_of(note{"all"}));
+  t.rt.cast<to_all_routees>(t.group, broadcast_of(note{"all"}));
   lines heard = t.heard();
   std::ranges::sort(heard);
   EXPECT_EQ(heard, (lines{"m0: all", "m1: all"}));
@@ -162,7 +162,7 @@ TEST(pool, spawns_its_routees_and_stops_them_with_itself) {
   stage s;
   const auto pool = spawn_actor(s.rt, pool_of(s.role("w"), {.size = 3}));
   EXPECT_EQ(s.heard(), (lines{"w: started", "w: started", "w: started"}));
-  for (int i = 0; i < 3; ++i) pool.tell(s.rt, note{"x"});
+  for (int i = 0; i < 3; ++i) s.rt.cast<note>(pool, "x");
   EXPECT_EQ(s.heard(), (lines{"w: x", "w: x", "w: x"}));
   stop_actor(s.rt, pool.id());
   EXPECT_EQ(s.heard().size(), 6U);
@@ -173,13 +173,13 @@ TEST(pool, supervises_its_routees_by_its_own_strategy) {
   stage s;
   const auto pool = spawn_actor(s.rt, pool_of(s.role("w"), {.size = 2}));
   (void)s.heard();
-  pool.tell(s.rt, act{[](context&) { throw 1; }});
+  s.rt.cast<act>(pool, [](context&) { throw 1; });
   EXPECT_EQ(s.heard(), (lines{"w: restarting", "w: started"})) << "the default";
   const auto strict = spawn_actor(s.rt, pool_of(s.role("v"), {.size = 2}).with({.strategy = always_stop()}));
   (void)s.heard();
-  strict.tell(s.rt, act{[](context&) { throw 1; }});
+  s.rt.cast<act>(strict, [](context&) { throw 1; });
   EXPECT_EQ(s.heard(), (lines{"v: stopping", "v: stopped"})) << "and it is not replaced";
-  for (int i = 0; i < 2; ++i) strict.tell(s.rt, note{"x"});
+  for (int i = 0; i < 2; ++i) s.rt.cast<note>(strict, "x");
   EXPECT_EQ(s.heard(), (lines{"v: x", "v: x"}));
   EXPECT_EQ(s.dead_letters(), 0U);
 }
@@ -187,10 +187,10 @@ TEST(pool, supervises_its_routees_by_its_own_strategy) {
 TEST(pool, can_be_resized_and_lets_those_it_removes_finish) {
   stage s;
   const auto pool = spawn_actor(s.rt, pool_of(s.role("w"), {.size = 1}));
-  pool.tell(s.rt, resize_pool{3});
+  s.rt.cast<resize_pool>(pool, 3);
   EXPECT_EQ(s.heard(), (lines{"w: started", "w: started", "w: started"}));
-  for (int i = 0; i < 3; ++i) pool.tell(s.rt, note{"x"});
-  pool.tell(s.rt, resize_pool{0});
+  for (int i = 0; i < 3; ++i) s.rt.cast<note>(pool, "x");
+  s.rt.cast<resize_pool>(pool, 0);
   const lines heard = s.heard();
   EXPECT_EQ(std::ranges::count(heard, "w: x"), 3);
   EXPECT_EQ(std::ranges::count(heard, "w: stopped"), 2) << "one is left";
@@ -200,11 +200,11 @@ TEST(pool, a_restarted_router_has_a_new_pool) {
   stage s;
   const auto pool = spawn_actor(s.rt, pool_of(s.role("w"), {.size = 2}));
   (void)s.heard();
-  pool.tell(s.rt, to_all_routees{[](context&, pid) { throw 1; }});
+  s.rt.cast<to_all_routees>(pool, [](context&, pid) { throw 1; });
   const lines heard = s.heard();
   EXPECT_EQ(std::ranges::count(heard, "w: stopped"), 2);
   EXPECT_EQ(std::ranges::count(heard, "w: started"), 2);
-  pool.tell(s.rt, note{"x"});
+  s.rt.cast<note>(pool, "x");
   EXPECT_EQ(s.heard(), (lines{"w: x"}));
 }
 
@@ -214,7 +214,7 @@ TEST(pool, whose_routees_cant_be_made_holds_up_nobody) {
       spawn_actor(s.rt, pool_of(props<player>::from([]() -> player { throw std::runtime_error{"no"}; }), {.size = 2}));
   EXPECT_EQ(s.heard(), lines{}) << "each has used up its limit";
   EXPECT_TRUE(s.rt.alive(pool.id()));
-  pool.tell(s.rt, note{"x"});
+  s.rt.cast<note>(pool, "x");
   EXPECT_EQ(s.heard(), lines{});
   EXPECT_EQ(s.dead_letters(), 1U);
 }
@@ -229,7 +229,7 @@ TEST(router, holds_a_hundred_under_churn) {
   for (int round = 0; round < 20; ++round) {
     stop_actor(t.rt, t.members[static_cast<std::size_t>(round)].id());
     const auto fresh = t.enter("n" + std::to_string(round));
-    t.group.tell(t.rt, add_routee{fresh.id()});
+    t.rt.cast<add_routee>(t.group, fresh.id());
     (void)t.heard();
     for (int i = 0; i < 50; ++i) t.route("k" + std::to_string(i));
     EXPECT_EQ(t.heard().size(), 50U);

@@ -35,11 +35,11 @@ struct source {
   explicit source(actor_ref<sink> s) : to{s} {}
   void handle(push, context& me) {
     const number again{1};
-    me.send(to, again);
-    me.send(to, again);
-    me.send(to, number{10});
+    me.cast<number>(to, again);
+    me.cast<number>(to, again);
+    me.cast<number>(to, 10);
     me.send(to.id(), number{100});
-    me.send(to, owned{std::make_unique<int>(1000)});
+    me.cast<owned>(to, std::make_unique<int>(1000));
   }
   actor_ref<sink> to;
 };

@@ -96,7 +96,7 @@ class player {
 /// A child of whoever does it.
 [[nodiscard]] inline deed spawns(std::string name, actor_options how = {}) {
   return [name, how](player& p, context& me) {
-    const auto born = me.spawn_named(name, part(p.book(), name, how));
+    const auto born = me.spawn({.name = name}, part(p.book(), name, how));
     if (!born) throw spawn_failed{born.error()};
     p.book().pids[name] = born->id();
   };
@@ -131,8 +131,8 @@ class stage {
   [[nodiscard]] actor_ref<player> ref(const std::string& name) { return actor_ref<player>{who(name)}; }
 
   /// Without waiting for it.
-  void tell(const std::string& name, deed d) { ref(name).tell(rt(), coppice::act{std::move(d)}); }
-  void tell(const std::string& name, const std::string& text) { ref(name).tell(rt(), coppice::say{text}); }
+  void tell(const std::string& name, deed d) { rt().cast<coppice::act>(ref(name), std::move(d)); }
+  void tell(const std::string& name, const std::string& text) { rt().cast<coppice::say>(ref(name), text); }
   void act(const std::string& name, deed d) {
     tell(name, std::move(d));
     settle();

@@ -65,7 +65,7 @@ class storm {
       maybe_throw(0.02);
       for (int i = 0; depth < 3 && i < 3; ++i) {
         const std::string below = name + std::to_string(i);
-        const auto born = me.spawn_named(below, part(p.book(), below, options()));  // it may have been kept
+        const auto born = me.spawn({.name = below}, part(p.book(), below, options()));  // it may have been kept
         if (born) p.book().pids[below] = born->id();
       }
       const bool has_twig = p.book().pids.contains(name + "t") && s_.rt().alive(s_.who(name + "t"));
@@ -151,7 +151,7 @@ TEST(actor_storm, on_threads_ends_in_trees_that_answer_and_stop) {
     for (int i = 0; i < 2; ++i)
       knocking.emplace_back([&] {
         for (int n = 0; n < 200; ++n)
-          for (const auto& t : trees) t.tell(rt, knock{.hard = n % 3 == 0});
+          for (const auto& t : trees) rt.cast<knock>(t, n % 3 == 0);
       });
   }
   for (const auto& t : trees) {

@@ -200,8 +200,8 @@ TEST(always_restart_strategy, of_one_that_never_starts_holds_up_nobody) {
   book.always["p started"] = [](player&, context& me) { me.spawn(props<stillborn>()); };
   const auto p = spawn_actor(rt, part(book, "p", {.strategy = always_restart()}));
   const auto other = spawn_actor(rt, part(book, "other"));
-  p.tell(rt, say{"hello"});
-  other.tell(rt, say{"hello"});
+  rt.cast<say>(p, "hello");
+  rt.cast<say>(other, "hello");
   poison_actor(rt, other);
   rt.wait(other.id());
   poison_actor(rt, p);
@@ -231,7 +231,7 @@ TEST(actor_name, of_a_child_is_taken_until_its_end_is_known) {
   s.stick("x", 1s);
   s.stop("a");
   s.act("p", [&](player& p, context& me) {
-    const auto again = me.spawn_named("a", part(p.book(), "a"));
+    const auto again = me.spawn({.name = "a"}, part(p.book(), "a"));
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().code(), errc::name_taken);
     EXPECT_EQ(again.error().running, s.who("a"));

@@ -179,7 +179,7 @@ struct parent_of_hanging {
   parent_of_hanging(context& me, std::latch& in, std::latch& out) {
     const auto child = me.spawn(
         props<hangs>(std::ref(in), std::ref(out)).with({.shutdown = coppice::shutdown{std::chrono::milliseconds{20}}}));
-    me.send(child, hang{});
+    me.cast<hang>(child);
   }
 };
 

@@ -84,10 +84,10 @@ class stage {
   /// Does `what` in the actor, and lets everything happen that follows from it.
   template <class F>
   void in(player_ref who, F what) {
-    who.tell(rt, act{what});
+    rt.cast<act>(who, what);
     world.settle();
   }
-  void tell(player_ref who, std::string text) { who.tell(rt, note{std::move(text)}); }
+  void tell(player_ref who, std::string text) { rt.cast<note>(who, std::move(text)); }
   /// What was written since it was last looked at.
   [[nodiscard]] lines heard() {
     world.settle();

@@ -125,7 +125,7 @@ TEST(timer, whose_message_is_stashed_gives_it_back) {
   const auto a = spawn_actor(s.rt, props<hesitant>(false, std::ref(seen)));
   s.pass(2s);
   EXPECT_EQ(seen, 0);
-  a.tell(s.rt, open{});
+  s.rt.cast<open>(a);
   s.world.settle();
   EXPECT_EQ(seen, 1);
 }
@@ -135,7 +135,7 @@ TEST(timer, that_repeats_is_still_one_when_its_messages_are_stashed) {
   int seen = 0;
   const auto a = spawn_actor(s.rt, props<hesitant>(true, std::ref(seen)));
   s.pass(4500ms);
-  a.tell(s.rt, open{});
+  s.rt.cast<open>(a);
   s.world.settle();
   EXPECT_EQ(seen, 4);
   s.pass(10s);

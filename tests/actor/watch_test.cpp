@@ -41,7 +41,7 @@ TEST(watch, while_it_stops_is_answered_when_it_has) {
   s.in(b, [&](context& me) { child = me.spawn(s.role("c")); });
   (void)s.heard();
   stop_actor(s.rt, b.id());
-  a.tell(s.rt, act{[b](context& me) { me.watch(b); }});
+  s.rt.cast<act>(a, [b](context& me) { me.watch(b); });
   const lines heard = s.heard();
   EXPECT_EQ(heard.back(), heard.back().starts_with("a: terminated") ? heard.back() : "a: terminated ...");
   EXPECT_EQ(std::ranges::count_if(heard, [](const auto& l) { return l.starts_with("a: terminated"); }), 1);
@@ -54,10 +54,10 @@ TEST(watch, notice_comes_behind_the_mail_the_dead_sent) {
     const auto b = s.enter("b");
     s.in(a, [b](context& me) { me.watch(b); });
     (void)s.heard();
-    b.tell(s.rt, act{[a](context& me) {
-             for (int i = 0; i < 5; ++i) me.send(a, note{std::to_string(i)});
-             me.stop();
-           }});
+    s.rt.cast<act>(b, [a](context& me) {
+      for (int i = 0; i < 5; ++i) me.cast<note>(a, std::to_string(i));
+      me.stop();
+    });
     lines heard = s.heard();
     std::erase_if(heard, [](const auto& l) { return l.starts_with("b"); });
     EXPECT_EQ(heard, (lines{"a: 0", "a: 1", "a: 2", "a: 3", "a: 4", "a: terminated stopped normal"})) << seed;
@@ -73,9 +73,9 @@ TEST(watch, nothing_comes_after_unwatch_also_when_it_is_queued) {
     (void)s.heard();
     s.world.nodes().front().stick(a.id(), 2s);
     s.tell(a, "takes its time");
-    a.tell(s.rt, act{[=](context& me) {
-             if (unwatched) me.unwatch(b.id());
-           }});
+    s.rt.cast<act>(a, [=](context& me) {
+      if (unwatched) me.unwatch(b.id());
+    });
     s.pass(1s);
     stop_actor(s.rt, b.id());
     s.pass(2s);  // the end of b is in the mailbox of a before a looks
@@ -95,8 +95,8 @@ TEST(watch, nothing_comes_after_unwatch_of_an_end_that_came_while_it_was_suspend
   s.in(top, [&](context& me) { a = me.spawn(s.role("a")); });
   s.in(a, [b](context& me) { me.watch(b); });
   (void)s.heard();
-  a.tell(s.rt, act{[](context&) { throw 1; }});
-  a.tell(s.rt, act{[b](context& me) { me.unwatch(b.id()); }});
+  s.rt.cast<act>(a, [](context&) { throw 1; });
+  s.rt.cast<act>(a, [b](context& me) { me.unwatch(b.id()); });
   stop_actor(s.rt, b.id());
   EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
 }
@@ -190,12 +190,12 @@ TEST(watch, a_name_can_be_used_again_after_the_notice) {
   stage s;
   const auto a = s.enter("a");
   s.in(a, [&](context& me) {
-    const auto c = me.spawn_named("c", s.role("c"));
+    const auto c = me.spawn({.name = "c"}, s.role("c"));
     me.watch(*c);
     me.stop(c->id());
   });
   EXPECT_EQ(s.heard().back(), "a: terminated stopped normal");
-  s.in(a, [&](context& me) { EXPECT_TRUE(me.spawn_named("c", s.role("c")).has_value()); });
+  s.in(a, [&](context& me) { EXPECT_TRUE(me.spawn({.name = "c"}, s.role("c")).has_value()); });
 }
 
 TEST(watch, a_forged_notice_is_not_believed) {
@@ -295,7 +295,7 @@ TEST(watch, without_a_handler_is_no_pact_to_die) {
   stage s;
   const auto a = spawn_actor(s.rt, props<indifferent>());
   const auto b = s.enter("b");
-  a.tell(s.rt, act{[b](context& me) { me.watch(b); }});
+  s.rt.cast<act>(a, [b](context& me) { me.watch(b); });
   (void)s.heard();
   s.in(b, [](context&) { throw exit_with{exit_reason::error("tired")}; });
   (void)s.heard();
@@ -335,9 +335,9 @@ TEST(watch, notice_may_be_stashed_and_still_be_unwatched) {
     (void)s.heard();
     stop_actor(s.rt, b.id());
     EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
-    a.tell(s.rt, note{"fail"});
+    s.rt.cast<note>(a, "fail");
     EXPECT_EQ(s.heard(), lines{}) << "the new instance has stashed it again";
-    a.tell(s.rt, note{forgets ? "forget" : "now"});
+    s.rt.cast<note>(a, forgets ? "forget" : "now");
     EXPECT_EQ(s.heard(), forgets ? lines{} : (lines{"terminated stopped"}));
     EXPECT_EQ(s.dead_letters(), 0U);
   }

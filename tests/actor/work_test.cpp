@@ -55,10 +55,10 @@ TEST(work, of_failures_does_not_grow_with_the_mail_that_waits) {
       int failures = 0;
       const work done = of(s, [&] {
         queue_up(s, a.id(), n, [&](int) {
-          a.tell(s.rt, act{[&failures](context&) {
-                   ++failures;
-                   throw std::runtime_error{"no luck"};
-                 }});
+          s.rt.cast<act>(a, [&failures](context&) {
+            ++failures;
+            throw std::runtime_error{"no luck"};
+          });
         });
       });
       EXPECT_EQ(failures, n) << to_string(what);
@@ -76,10 +76,10 @@ TEST(work, of_failures_of_a_child_does_not_grow_with_the_mail_that_waits) {
     int failures = 0;
     const work done = of(s, [&] {
       queue_up(s, c.id(), n, [&](int) {
-        c.tell(s.rt, act{[&failures](context& me) {
-                 ++failures;
-                 me.fail(exit_reason::error("no luck"));
-               }});
+        s.rt.cast<act>(c, [&failures](context& me) {
+          ++failures;
+          me.fail(exit_reason::error("no luck"));
+        });
       });
     });
     EXPECT_EQ(failures, n);
@@ -100,11 +100,11 @@ TEST(work, of_failures_of_children_does_not_grow_with_the_mail_of_their_parent) 
     s.in(p, [&](context& me) { std::ranges::generate(children, [&] { return me.spawn(s.role("c")); }); });
     const work done = of(s, [&] {
       queue_up(s, p.id(), n, [&](int i) {
-        p.tell(s.rt, act{[&, i](context& me) {
-                 waited += decisions > i / 2 ? 1 : 0;
-                 me.send(children[static_cast<std::size_t>(i) % children.size()],
-                         act{[](context& it) { it.fail(exit_reason::error("no luck")); }});
-               }});
+        s.rt.cast<act>(p, [&, i](context& me) {
+          waited += decisions > i / 2 ? 1 : 0;
+          me.cast<act>(children[static_cast<std::size_t>(i) % children.size()],
+                       [](context& it) { it.fail(exit_reason::error("no luck")); });
+        });
       });
     });
     EXPECT_EQ(decisions, n);
@@ -121,7 +121,7 @@ TEST(work, of_a_sender_that_waits_for_room_does_not_grow_with_its_own_mail) {
     (void)s.heard();
     const work done = of(s, [&] {
       queue_up(s, a.id(), n,
-               [&](int i) { a.tell(s.rt, act{[full, i](context& me) { me.send(full, note{std::to_string(i)}); }}); });
+               [&](int i) { s.rt.cast<act>(a, [full, i](context& me) { me.cast<note>(full, std::to_string(i)); }); });
     });
     lines all;
     for (int i = 0; i < n; ++i) all.push_back("b: " + std::to_string(i));

@@ -30,7 +30,7 @@ props<tree> takes_its_own_props() { return props<tree>(props<tree>(1), 2); }
 
 #elif CASE == 1
 // refused: no handler for this message, or does not list it in its protocol
-void sends_what_is_not_handled(runtime& rt, actor_ref<counter> to) { to.tell(rt, stray{}); }
+void sends_what_is_not_handled(runtime& rt, actor_ref<counter> to) { rt.cast<stray>(to); }
 
 #elif CASE == 2
 // refused: the protocol lists a message that the class does not handle
@@ -89,10 +89,10 @@ decider has_a_rule_that_is_never_reached() {
 }
 
 #elif CASE == 10
-// refused: respond with a std::string
+// refused: reply with a std::string
 struct speaker {
   using protocol = coppice::protocol<stray>;
-  static void handle(stray, context& me) { me.respond(static_cast<const char*>("yes")); }
+  static void handle(stray, context& me) { me.reply(static_cast<const char*>("yes")); }
 };
 actor_ref<speaker> answers_with_a_pointer(runtime& rt) { return spawn_actor(rt, props<speaker>()); }
 

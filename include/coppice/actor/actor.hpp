@@ -4,7 +4,7 @@
 ///     struct counter {
 ///       using protocol = coppice::protocol<bump, reset>;          // the messages it handles
 ///       int handle(bump m) { return value += m.by; }              // the return value answers a call,
-///       void handle(reset, context& me) { me.respond(done{}); }   // and so does `respond`
+///       void handle(reset, context& me) { me.reply(done{}); }     // and so does `reply`
 ///       void handle(started, context& me);                        // optional: see lifecycle.hpp
 ///       int value = 0;
 ///     };
@@ -39,7 +39,7 @@ actor_ref<A> context::spawn(const props<A>& how) {
 }
 
 template <class A>
-std::expected<actor_ref<A>, spawn_error> context::spawn_named(std::string_view name, const props<A>& how) {
+std::expected<actor_ref<A>, spawn_error> context::start_named(const props<A>& how, std::string_view name) {
   const std::string checked = child_name(name);
   for (;;) {
     const result<pid> started = start(how, checked);
@@ -52,25 +52,18 @@ std::expected<actor_ref<A>, spawn_error> context::spawn_named(std::string_view n
 }
 
 template <class A>
-actor_ref<A> context::spawn_prefix(std::string_view prefix, const props<A>& how) {
+std::expected<actor_ref<A>, spawn_error> context::spawn(const naming& as, const props<A>& how) {
+  if (as.name.has_value() == as.prefix.has_value())
+    throw std::invalid_argument{"naming: an actor has either a name or a prefix"};
+  if (as.name) return start_named(how, *as.name);
   for (;;) {
-    const auto started = spawn_named(std::string{prefix} + std::to_string(core_.next_number()), how);
-    if (started) return *started;
-    if (started.error().code() != errc::name_taken) throw spawn_failed{started.error()};
+    const auto started = start_named(how, *as.prefix + std::to_string(core_.next_number()));
+    if (started || started.error().code() != errc::name_taken) return started;
   }
 }
 
 namespace detail {
 /// The type of a message to `to`. If the class is known, the message carries its handler.
-template <class M>
-[[nodiscard]] const message_type& mail_type(pid) noexcept {
-  return plain<M>;
-}
-template <class M, class A>
-[[nodiscard]] const message_type& mail_type(const actor_ref<A>&) noexcept {
-  must_receive<A, M>();
-  return mail_to<A, M>;
-}
 template <class M>
 [[nodiscard]] const message_type& sent_type(pid) noexcept {
   return plain<sent<M>>;
@@ -79,15 +72,6 @@ template <class M, class A>
 [[nodiscard]] const message_type& sent_type(const actor_ref<A>&) noexcept {
   must_receive<A, M>();
   return sent_to<A, M>;
-}
-template <class M>
-[[nodiscard]] const message_type& request_type(pid) noexcept {
-  return plain_request<M>;
-}
-template <class M, class A>
-[[nodiscard]] const message_type& request_type(const actor_ref<A>&) noexcept {
-  must_receive<A, M>();
-  return request_to<A, M>;
 }
 }  // namespace detail
 
@@ -102,46 +86,55 @@ void context::post_with(pid to, const detail::message_type& type, const void* co
     through_middleware(to, type, content, send_it);
 }
 
-template <class To, class M>
-[[gnu::always_inline]] inline void context::send(const To& to, M&& message) {
-  using body = std::decay_t<M>;
+template <class M, class... Args>
+[[gnu::always_inline]] inline void context::post_mail(pid to, const detail::message_type& type, Args&&... args) {
   if (core_.settings->on_send.empty()) [[likely]]
-    return turn_.k->send(pid_of(to), detail::signal::message,
-                         detail::make_mail<body>(detail::mail_type<body>(to), std::forward<M>(message)));
+    return turn_.k->send(to, detail::signal::message, detail::make_mail<M>(type, std::forward<Args>(args)...));
   // Copies, so that on the fast path neither the context nor the message needs an address.
-  body kept(std::forward<M>(message));
+  M kept(std::forward<Args>(args)...);
   context me{core_, turn_, origin_, message_};
-  me.post_with(pid_of(to), detail::plain<body>, &kept,
-               [&] { return detail::make_mail<body>(detail::mail_type<body>(to), std::move(kept)); });
+  me.post_with(to, detail::plain<M>, &kept, [&] { return detail::make_mail<M>(type, std::move(kept)); });
+}
+
+template <class M>
+[[gnu::always_inline]] inline void context::send(pid to, M&& message) {
+  using body = std::decay_t<M>;
+  post_mail<body>(to, detail::plain<body>, std::forward<M>(message));
+}
+
+template <class M, class A, class... Args>
+[[gnu::always_inline]] inline void context::cast(const actor_ref<A>& to, Args&&... args) {
+  post_mail<M>(to.id(), actor_ref<A>::template cast_type<M>(), std::forward<Args>(args)...);
 }
 
 template <class To, class M>
-void context::request(const To& to, M&& message) {
-  request_as(id(), to, std::forward<M>(message));
-}
-
-template <class To, class M>
-void context::request_as(pid sender, const To& to, M&& message) {
+void context::send_from(pid sender, const To& to, M&& message) {
   using body = std::decay_t<M>;
   post_with(pid_of(to), detail::plain<body>, &message, [&] {
     return detail::make_letter<sent<body>>(detail::sent_type<body>(to), sender, std::forward<M>(message));
   });
 }
 
-template <class To, callable_message M>
-future<reply_of<M>> context::request_future(const To& to, M message, std::chrono::nanoseconds timeout) {
+template <callable_message M>
+future<reply_of<M>> context::call(pending_call<M> question) {
   using R = reply_of<M>;
-  if (timeout.count() < 0) throw std::invalid_argument{"request_future: the timeout is negative"};
+  if (question.timeout().count() < 0) throw std::invalid_argument{"context::call: the timeout is negative"};
   auto state = std::make_shared<detail::future_state<R>>();
   state->reply = &detail::plain<detail::reply_body<R>>;
-  state->target = pid_of(to);
-  expect_answer(state, timeout);
+  state->target = question.to();
+  expect_answer(state, question.timeout());
   if (state->target.node() != turn_.k->node()) {
     state->remote = true;
     turn_.k->await_remote_reply(id(), state->number, state->target, &detail::answer_error<R>);
   }
-  post_with(state->target, detail::plain<M>, &message, [&] {
-    auto* e = detail::make_letter<detail::request_body<M>>(detail::request_type<M>(to), std::move(message));
+  if (core_.settings->on_send.empty()) [[likely]] {
+    turn_.k->send(state->target, detail::signal::message, question.release(id(), state->number));
+    return future<R>{std::move(state)};
+  }
+  // Middleware may look at the message after it was sent.
+  M kept(std::move(question.message()));
+  post_with(state->target, detail::plain<M>, &kept, [&] {
+    auto* e = detail::make_letter<detail::request_body<M>>(question.type(), std::move(kept));
     e->body.caller = id();
     e->body.call = state->number;
     return e;
@@ -150,9 +143,9 @@ future<reply_of<M>> context::request_future(const To& to, M message, std::chrono
 }
 
 template <class V>
-void context::respond(V&& value) {
+void context::reply(V&& value) {
   using R = std::decay_t<V>;
-  static_assert(!std::is_same_v<R, const char*>, "respond with a std::string: the reply has that type, not this");
+  static_assert(!std::is_same_v<R, const char*>, "reply with a std::string: the reply has that type, not this");
   if (origin_.call != 0 && origin_.reply != &detail::plain<detail::reply_body<R>>) {
     const std::uint64_t call = std::exchange(origin_.call, 0);
     origin_.fail(*turn_.k, origin_.sender, call,
@@ -290,18 +283,18 @@ template <class Host, class A>
 actor_ref<A> spawn_actor(Host& host, const props<A>& how) {
   return actor_ref<A>{detail::or_throw(detail::spawn_actor<A>(host.host(), {}, how.settings(), {}))};
 }
-/// The same, registered under that name.
+/// The same, registered under a name: `spawn_actor(rt, {.name = "clicks"}, props<counter>())`.
 template <class Host, class A>
-[[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_actor_named(Host& host, std::string_view name,
-                                                                         const props<A>& how) {
+[[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_actor(Host& host, const naming& as, const props<A>& how) {
+  if (!as.name || as.name->empty() || as.prefix)
+    return std::unexpected{spawn_error{{errc::invalid, "a top-level actor needs a name that is not empty"}}};
   for (;;) {
     detail::birth with{};
-    with.called = detail::birth::by(std::string{name}, {});
-    const result<pid> started = name.empty() ? fail(errc::invalid, "the name of an actor must not be empty")
-                                             : detail::spawn_actor<A>(host.host(), std::move(with), how.settings(), {});
+    with.called = detail::birth::by(*as.name, {});
+    const result<pid> started = detail::spawn_actor<A>(host.host(), std::move(with), how.settings(), {});
     if (started) return actor_ref<A>{*started};
     if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
-    if (const pid running = host.host().where(name)) return std::unexpected{spawn_error{started.error(), running}};
+    if (const pid running = host.host().where(*as.name)) return std::unexpected{spawn_error{started.error(), running}};
   }
 }
 /// Stops an actor, as `context::stop` does.

@@ -15,20 +15,27 @@ class actor_ref {
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
   friend constexpr auto operator<=>(const actor_ref&, const actor_ref&) noexcept = default;
 
-  /// Sends a message from a process or a plain thread: `counters.tell(me, bump{3})`. Never fails and never waits.
-  template <class Host, class M>
-  void tell(Host& from, M&& message) const {
-    using body = std::decay_t<M>;
-    detail::must_receive<A, body>();
-    from.host().send(pid_, detail::signal::message,
-                     detail::make_mail<body>(detail::mail_to<A, body>, std::forward<M>(message)));
+  /// Sends an `M` made from the arguments, from inside a process: `counters.cast<bump>(3)`; from a plain thread:
+  /// `rt.cast<bump>(counters, 3)`. Never fails and never waits. Handlers of actors use `context::cast`, which also runs
+  /// the `send_middleware` of the actor.
+  template <class M, class... Args>
+  void cast(Args&&... args) const {
+    detail::kernel_here().send(pid_, detail::signal::message,
+                               detail::make_mail<M>(cast_type<M>(), std::forward<Args>(args)...));
   }
-  /// A call from a process that is not an actor: `const auto n = co_await counters.call<bump>(3);`; from a plain
-  /// thread: `rt.call(counters.call<bump>(3))`. Actors use `context::request_future`.
+  /// A call, from a process that is not an actor: `const auto n = co_await counters.call<bump>(3);`; from a plain
+  /// thread: `rt.call(counters.call<bump>(3))`; in a handler of an actor: `me.call(counters.call<bump>(3))`.
   template <callable_message M, class... Args>
   [[nodiscard]] pending_call<M> call(Args&&... args) const {
     detail::must_receive<A, M>();
     return pending_call<M>{std::in_place, detail::request_to<A, M>, pid_, std::forward<Args>(args)...};
+  }
+
+  /// For the library: the type of a message to this actor, with its handler.
+  template <class M>
+  [[nodiscard]] static const detail::message_type& cast_type() noexcept {
+    detail::must_receive<A, M>();
+    return detail::mail_to<A, M>;
   }
 
  private:

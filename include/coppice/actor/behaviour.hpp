@@ -66,7 +66,7 @@ class behaviour {
   template <class F>
   void add(F f) {
     using traits = detail::handler_of<decltype(&F::operator())>;
-    static_assert(std::is_void_v<typename traits::gives>, "a handler of a behaviour answers with context::respond");
+    static_assert(std::is_void_v<typename traits::gives>, "a handler of a behaviour answers with context::reply");
     using M = typename traits::message;
     handlers_->push_back({&detail::plain<M>, [f = std::move(f)](context& me, void* m) mutable {
                             auto& message = *static_cast<M*>(m);

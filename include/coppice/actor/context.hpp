@@ -17,6 +17,15 @@ class spawn_error : public error {
   pid running;
 };
 
+/// The name of a new actor: one of the two.
+struct naming {
+  /// A child is registered as `<path of the parent>/<name>`, a top-level actor as `<name>`. The name of a child must
+  /// not be empty, contain a '/', or begin with a '$'.
+  std::optional<std::string> name{};
+  /// Only for children: the name is the prefix and a number that makes it unique among the children of its parent.
+  std::optional<std::string> prefix{};
+};
+
 /// A timer of `context::after` or `context::every`.
 using actor_timer = id<struct actor_timer_tag>;
 
@@ -46,7 +55,7 @@ class context {
   [[nodiscard]] pid child(std::string_view name) const;
   /// The name it is registered under, or its pid as text. The names of its children begin with it.
   [[nodiscard]] std::string path() const;
-  /// The sender of the message, if it was sent with `request` or as a call, or was forwarded; otherwise nobody.
+  /// The sender of the message, if it was sent with `send_from` or as a call, or was forwarded; otherwise nobody.
   [[nodiscard]] pid sender() const noexcept { return origin_.sender; }
   /// The type of the message, for reports.
   [[nodiscard]] std::string_view message() const noexcept { return message_.name; }
@@ -57,12 +66,9 @@ class context {
 
   template <class A>
   actor_ref<A> spawn(const props<A>& how);
-  /// Registered as `<path of the parent>/<name>`. A name must not be empty, contain a '/', or begin with a '$'.
+  /// With a name: `me.spawn({.name = "clicks"}, props<counter>())`.
   template <class A>
-  [[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_named(std::string_view name, const props<A>& how);
-  /// The name is the prefix and a number that makes it unique among the children of this actor.
-  template <class A>
-  actor_ref<A> spawn_prefix(std::string_view prefix, const props<A>& how);
+  [[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn(const naming& as, const props<A>& how);
   /// Spawns a process that is not an actor, for example a supervisor: `me.spawn(child<supervisor>(spec))`. It is
   /// linked, and is stopped with this actor as its spec says. If it ends abnormally, or is a permanent supervisor that
   /// gives up, the strategy of this actor decides: `resume` and `restart` start another one, with a new pid; `stop`
@@ -70,24 +76,24 @@ class context {
   /// function.
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
 
-  // -- messages. `to` is a pid, or an `actor_ref<A>`, with which a message that `A` does not handle does not compile.
+  // -- messages. `To` is a pid, or an `actor_ref<A>`, with which a message that `A` does not handle does not compile.
 
+  template <class M>
+  void send(pid to, M&& message);
+  /// Sends an `M` made from the arguments: `me.cast<bump>(counters, 3)`.
+  template <class M, class A, class... Args>
+  void cast(const actor_ref<A>& to, Args&&... args);
+  /// Sends a message with a sender, to which the receiver can reply: `me.send_from(me.id(), to, hello{})`.
   template <class To, class M>
-  void send(const To& to, M&& message);
-  /// The same, and the receiver knows the sender.
-  template <class To, class M>
-  void request(const To& to, M&& message);
-  template <class To, class M>
-  void request_as(pid sender, const To& to, M&& message);
-  /// Sends a call and returns its answer as a future. The timeout `forever` waits without limit. Throws
-  /// `std::invalid_argument` for a negative time.
-  template <class To, callable_message M>
-  [[nodiscard]] future<reply_of<M>> request_future(const To& to, M message,
-                                                   std::chrono::nanoseconds timeout = default_call_timeout);
+  void send_from(pid sender, const To& to, M&& message);
+  /// Sends a call and returns its answer as a future: `me.call(counters.call<bump>(3).within(100ms))`; to a pid:
+  /// `me.call(call<bump>(counter, 3))`. Throws `std::invalid_argument` for a negative time.
+  template <callable_message M>
+  [[nodiscard]] future<reply_of<M>> call(pending_call<M> question);
   /// Sends `value` to the sender of the message. If the message is a call, this is the answer, and `value` must have
   /// the type of its reply. Without a sender, `value` is a dead letter.
   template <class V>
-  void respond(V&& value);
+  void reply(V&& value);
   /// Takes over the answer to the call that is being handled. Any process may give it later; `R` is the type of the
   /// reply. If the actor ends first, the caller gets `exited`. Throws `std::logic_error` if no caller waits for an `R`.
   template <class R>
@@ -238,6 +244,8 @@ class context {
   [[nodiscard]] static pid pid_of(const actor_ref<A>& who) noexcept {
     return who.id();
   }
+  template <class M, class... Args>
+  void post_mail(pid to, const detail::message_type& type, Args&&... args);
   /// `make()` returns the envelope; null: nothing is sent.
   template <class Make>
   void post_with(pid to, const detail::message_type& type, const void* content, Make&& make);
@@ -249,6 +257,8 @@ class context {
                           const std::function<void()>& inner);
   template <class A>
   [[nodiscard]] result<pid> start(const props<A>& how, std::string name);
+  template <class A>
+  [[nodiscard]] std::expected<actor_ref<A>, spawn_error> start_named(const props<A>& how, std::string_view name);
   /// Gives a call that was not answered yet back to its message. Throws `std::logic_error` for a message that was moved
   /// away.
   [[nodiscard]] detail::envelope& open_mail(any_message& message);

@@ -1,5 +1,5 @@
 #pragma once
-/// The answer to a request of an actor: see `context::request_future` and `context::reenter_after`.
+/// The answer to a call of an actor: see `context::call` and `context::reenter_after`.
 #include <coppice/actor/detail/mail.hpp>
 
 namespace coppice {

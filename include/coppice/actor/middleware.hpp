@@ -30,7 +30,7 @@ class message_view {
 /// to continue. The first in the list is the outermost. An exception is a failure of the actor. Continuations are not
 /// messages.
 using receive_middleware = std::function<void(context&, const message_view&, const std::function<void()>& next)>;
-/// Runs around each `send`, `request`, `request_future`, `respond` and `forward` of an actor.
+/// Runs around each `send`, `cast`, `send_from`, `call`, `reply` and `forward` of an actor.
 using send_middleware = std::function<void(context&, pid to, const message_view&, const std::function<void()>& next)>;
 
 }  // namespace coppice

@@ -2,7 +2,7 @@
 /// Routers: an actor that forwards each message to one of its routees, with its sender and its call.
 ///
 ///     const auto workers = me.spawn(pool_of(props<worker>(), {.how = routing::round_robin, .size = 4}));
-///     me.send(actor_ref<worker>{workers.id()}, job{1});        // as to one worker
+///     me.cast<job>(actor_ref<worker>{workers.id()}, 1);        // as to one worker
 ///     const auto all = me.spawn(group_of({a.id(), b.id()}, {.how = routing::broadcast}));
 ///
 /// The routees of a pool are children of the router, which supervises them by the strategy of its own props. The
@@ -58,7 +58,7 @@ template <class M>
 [[nodiscard]] to_all_routees broadcast_of(M message) {
   return {[message = std::move(message)](context& me, pid to) {
     if (me.sender())
-      me.request_as(me.sender(), to, M(message));
+      me.send_from(me.sender(), to, M(message));
     else
       me.send(to, M(message));
   }};

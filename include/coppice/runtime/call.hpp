@@ -354,6 +354,20 @@ class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
     return std::move(*this);
   }
 
+  // For the library, to send the call without awaiting it.
+  [[nodiscard]] pid to() const noexcept { return this->to_; }
+  [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return this->timeout_; }
+  [[nodiscard]] const detail::message_type& type() const noexcept { return *this->letter_->type; }
+  [[nodiscard]] M& message() noexcept {
+    return static_cast<detail::letter<detail::request_body<M>>*>(this->letter_)->body.message;
+  }
+  /// The request, which `caller` sends as its call number `call`. Nothing else may be used after that.
+  [[nodiscard]] detail::envelope* release(pid caller, std::uint64_t call) noexcept {
+    this->asked_->caller = caller;
+    this->asked_->call = call;
+    return std::exchange(this->letter_, nullptr);
+  }
+
  private:
   pending_call(pid to, detail::letter<detail::request_body<M>>* made) noexcept
       : base{to, made, std::addressof(made->body)} {}

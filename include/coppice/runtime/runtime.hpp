@@ -74,6 +74,16 @@ class runtime {
     kernel_->send(to.id(), detail::signal::message,
                   detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
   }
+  /// To a typed reference of another library.
+  template <class M, class R, class... Args>
+    requires requires(const R& to) {
+      to.id();
+      R::template cast_type<M>();
+    }
+  void cast(const R& to, Args&&... args) {
+    kernel_->send(to.id(), detail::signal::message,
+                  detail::make_mail<M>(R::template cast_type<M>(), std::forward<Args>(args)...));
+  }
   template <class M>
   timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
     using body = std::decay_t<M>;

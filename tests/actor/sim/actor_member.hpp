@@ -269,8 +269,8 @@ inline void member::chat(context& me) {
                  .what = static_cast<deed>(p_->dice.below(deeds))};
     switch (p_->dice.below(3)) {
       case 0: me.send(to, m); break;
-      case 1: me.request(to, m); break;
-      default: me.send(actor_ref<member>{to}, m); break;
+      case 1: me.send_from(me.id(), to, m); break;
+      default: me.cast<note>(actor_ref<member>{to}, m); break;
     }
   }
   maybe_fail("receive");
@@ -281,7 +281,7 @@ inline void member::ask(context& me) {
   const std::uint64_t number = ++p_->numbers;
   p_->questions[number] = {me_, number_};
   const auto timeout = p_->dice.chance(0.4) ? forever : p_->dice.between(0ns, 2s);
-  const auto f = me.request_future(actor_ref<member>{to}, question{number}, timeout);
+  const auto f = me.call(actor_ref<member>{to}.call<question>(number).within(timeout));
   program* p = p_;
   me.reenter_after(f, [p, number, instance = number_](const result<std::uint64_t>& got, context& them) {
     const life& l = p->lives.at(them.id());
@@ -302,9 +302,9 @@ inline void member::answer(const question& m, context& me) {
     const pid other = p_->someone();
     return me.forward(other, m);
   }
-  if (p_->dice.chance(0.5)) me.respond(m.number);
+  if (p_->dice.chance(0.5)) me.reply(m.number);
   maybe_fail("a question");
-  me.respond(m.number);
+  me.reply(m.number);
 }
 
 inline void member::become(context& me) {

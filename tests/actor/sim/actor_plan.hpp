@@ -111,7 +111,7 @@ inline pid spawn_child(program& p, context& me, const plan& what) {
   --p.spawns_left;
   const actor_options o = options_of(p, what);
   const pid who = what->decides        ? me.spawn(props<deciding>(&p, what).with(o)).id()
-                  : p.dice.chance(0.2) ? me.spawn_prefix("child", props<member>(&p, what).with(o)).id()
+                  : p.dice.chance(0.2) ? me.spawn({.prefix = "child"}, props<member>(&p, what).with(o)).value().id()
                                        : me.spawn(props<member>(&p, what).with(o)).id();
   p.spawned(who, me.id(), what);
   return who;

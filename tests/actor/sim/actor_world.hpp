@@ -115,7 +115,7 @@ inline void run::send_one() {
   if (dice().chance(0.5))
     rt().send(to, m);
   else
-    actor_ref<member>{to}.tell(rt(), m);
+    rt().cast<note>(actor_ref<member>{to}, m);
 }
 
 inline void run::rest() {

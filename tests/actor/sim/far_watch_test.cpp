@@ -108,8 +108,9 @@ class citizen {
   void ask(pid whom, context& me) {
     const std::uint64_t number = ++town_->numbers;
     town_->people[me.id()].questions.insert(number);
-    const auto f = me.request_future(actor_ref<citizen>{whom}, question{town_->dice.chance(0.2)},
-                                     town_->dice.chance(0.5) ? forever : town_->dice.between(0ns, 1s));
+    const auto f = me.call(actor_ref<citizen>{whom}
+                               .call<question>(town_->dice.chance(0.2))
+                               .within(town_->dice.chance(0.5) ? forever : town_->dice.between(0ns, 1s)));
     me.reenter_after(f, [t = town_, number](const result<int>&, context& them) {
       t->check(t->people[them.id()].questions.erase(number) == 1, "a question is answered twice");
     });

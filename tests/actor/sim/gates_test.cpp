@@ -51,7 +51,7 @@ class talker {
   static void handle(talk_to m, context& me) {
     for (int i = 1; i <= m.letters; ++i) {
       const count letter{.number = i, .level = m.poisons ? 4 : 0};
-      i % 2 == 0 ? me.send(m.whom, letter) : me.send(actor_ref<listener>{m.whom}, letter);
+      i % 2 == 0 ? me.send(m.whom, letter) : me.cast<count>(actor_ref<listener>{m.whom}, letter);
     }
     m.poisons ? me.poison(m.whom) : me.stop();
   }
@@ -66,10 +66,10 @@ void play(sim::world& w, bool poisons) {
   const auto to = spawn_actor(rt, props<listener>(&s).with({.mailbox = box}));
   const auto from = spawn_actor(rt, props<talker>());
   if (d.chance(0.5)) w.run_for(1ms);  // else the mail comes before the gate is there
-  if (!poisons) to.tell(rt, from.id());
+  if (!poisons) rt.cast<pid>(to, from.id());
   w.run_for(d.between(0ns, 1us));
   const int letters = static_cast<int>(1 + d.below(8));
-  from.tell(rt, talk_to{to.id(), letters, poisons});
+  rt.cast<talk_to>(from, to.id(), letters, poisons);
   w.run_for(1s);
   sim::require(s.in_order && s.letters == letters,
                std::to_string(s.letters) + " of " + std::to_string(letters) + " letters were handled");

@@ -70,7 +70,7 @@ void play(sim::world& w) {
   int told = 0;
   for (std::uint64_t n = d.below(6); n > 0; --n) {
     w.run_for(d.between(0ns, 60ms));
-    top.tell(rt, fail_now{});
+    rt.cast<fail_now>(top);
     ++told;
   }
   w.run_for(d.between(0ns, 60ms));

@@ -143,7 +143,7 @@ class mortal {
     if (luck(30)) return;
     if (luck(15)) return me.forward(s_->people.meet(roll()), m);
     maybe_fail(25);
-    me.respond(m.number);
+    me.reply(m.number);
   }
   void handle(step m, context& me);
 
@@ -160,8 +160,9 @@ class mortal {
     if (luck(3)) me.watch(child);
   }
   void ask_one(context& me, pid other) {
-    const auto f = me.request_future(actor_ref<mortal>{other}, ask{roll(), s_->counted},
-                                     luck(3) ? forever : std::chrono::microseconds{roll() % 3000});
+    const auto f = me.call(actor_ref<mortal>{other}
+                               .call<ask>(roll(), s_->counted)
+                               .within(luck(3) ? forever : std::chrono::microseconds{roll() % 3000}));
     me.reenter_after(f, [this, held = s_->counted](const result<std::uint64_t>&, context&) { maybe_fail(20); });
   }
   void act(context& me, pid other);
@@ -277,7 +278,7 @@ class witness {
     ++s_->asked;
     ++open_;
     const auto f =
-        me.request_future(actor_ref<mortal>{other}, ask{++number_, s_->counted}, dice_() % 2 == 0 ? forever : 1ms);
+        me.call(actor_ref<mortal>{other}.call<ask>(++number_, s_->counted).within(dice_() % 2 == 0 ? forever : 1ms));
     me.reenter_after(f, [this, n = number_](const result<std::uint64_t>& got, context& them) {
       if (got && *got != n) ++s_->wrong;
       ++s_->answered;
@@ -337,7 +338,7 @@ void outsider(runtime& rt, storm& s, std::size_t which, unsigned seed) {
       case 6:
       case 7:
       case 8:
-      case 9: actor_ref<mortal>{other}.tell(rt, numbered{which, ++number}); break;
+      case 9: rt.cast<numbered>(actor_ref<mortal>{other}, which, ++number); break;
       default: rt.send(other, step{static_cast<unsigned>(d() % 6), s.counted}); break;
     }
     if (d() % 8 == 0) std::this_thread::yield();
@@ -377,7 +378,7 @@ void rage(unsigned workers, unsigned seed) {
     for (unsigned i = 0; i < 4; ++i) {
       const auto one = spawn_actor(rt, props<witness>(&s, seed + i));
       witnesses.insert(one.id());
-      one.tell(rt, step{0, s.counted});
+      rt.cast<step>(one, 0, s.counted);
     }
     {
       std::vector<std::jthread> outside;
@@ -386,7 +387,7 @@ void rage(unsigned workers, unsigned seed) {
       wait_for_the_end(s);
     }
     stop_everybody(rt, s, witnesses);
-    for (const pid w : witnesses) actor_ref<witness>{w}.tell(rt, last_words{});
+    for (const pid w : witnesses) rt.cast<last_words>(actor_ref<witness>{w});
     const auto deadline = std::chrono::steady_clock::now() + 30s;
     while (s.satisfied < witnesses.size() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_EQ(s.satisfied, witnesses.size()) << "a witness has no answer, or was not told of an end";

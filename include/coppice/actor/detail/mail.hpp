@@ -6,7 +6,7 @@ namespace coppice {
 
 class context;
 
-/// A message with its sender, as `context::request` sends it. Plain processes may receive it:
+/// A message with its sender, as `context::send_from` sends it. Plain processes may receive it:
 /// `co_await me.receive<sent<hello>>()`.
 template <class M>
 struct sent {
