@@ -208,7 +208,7 @@ task<> failure_client(self& me, std::size_t parents, std::size_t n, std::vector<
   for (std::size_t i = 0; i < n; ++i) {
     const actor_ref<failing<how>> one = children[i % parents];
     const auto start = steady_clock::now();
-    one.cast<crash>();
+    one.template cast<crash>();
     const auto answer = co_await one.template call<ask>(1);
     laps->push_back(seconds(steady_clock::now() - start) * 1e6);
     expect(answer.has_value(), "it does not answer any more");
