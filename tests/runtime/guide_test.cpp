@@ -315,7 +315,8 @@ struct copy_now {};
 task<> copies_the_state(self& me, pid workers, pid store) {
   const subtree all{workers};
   const result<frozen> held = co_await freeze(all, 2s);
-  if (held && held->still_inside.empty()) me.send(store, copy_now{});
+  if (!held) co_return;  // nothing was frozen, so there is nothing to thaw
+  if (held->still_inside.empty()) me.send(store, copy_now{});
   thaw(all);
 }
 
