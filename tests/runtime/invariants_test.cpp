@@ -6,6 +6,7 @@
 #include <coppice/runtime/detail/starting.hpp>
 #include <coppice/runtime/runtime.hpp>
 
+#include "leaks.hpp"
 #include "support.hpp"
 
 namespace {
@@ -68,6 +69,7 @@ TEST(broken_invariant, a_call_that_is_awaited_twice) {
 }
 
 task<> answers_without_a_request(self& me) {
+  const leaks_expected leaks;
   detail::serving s{frame_of(me)};
   s.ask({me.id(), 1, &detail::answer_error<int>});
   s.reply(detail::make_reply<int>(1, 2));
@@ -80,6 +82,7 @@ TEST(broken_invariant, a_server_that_answers_a_request_twice) {
 
 task<void> does_nothing() { co_return; }
 task<> runs_two_members(self& me) {
+  const leaks_expected leaks;
   detail::serving s{frame_of(me)};
   s.wait_for(does_nothing());
   s.wait_for(does_nothing());

@@ -9,6 +9,7 @@
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/runtime.hpp>
 
+#include "leaks.hpp"
 #include "support.hpp"
 
 namespace coppice {
@@ -19,6 +20,7 @@ using namespace std::chrono_literals;
 
 template <class F>
 std::string broken_by(F corrupted) {
+  const leaks_expected leaks;
   try {
     corrupted();
   } catch (const broken_invariant& broken) {
@@ -160,6 +162,7 @@ TEST(kernel_invariant, blocking_work_ends_as_often_as_it_begins) {
 }
 
 task<> links_over_a_connection_that_is_not_there(self& me) {
+  const leaks_expected leaks;
   const pid far = pid::from_parts(node_id{1'000'000}, 1, 0);
   me.host().send(far, signal::link, make_letter<link_signal>(plain<link_signal>, me.id(), connection_number{5}));
   co_return;
