@@ -25,7 +25,6 @@ struct waiting_server {
 namespace {
 
 using coppice::child;
-using coppice::restart_limit;
 using coppice::strategy;
 using coppice::supervisor;
 using coppice::supervisor_spec;

@@ -66,9 +66,10 @@ struct object_start : start_letter {
 template <class F>
 inline constexpr bool takes_values = true;
 template <class R, class... Ps>
-inline constexpr bool takes_values<R (*)(self&, Ps...)> = (!std::is_reference_v<Ps> && ...);
+inline constexpr bool takes_values<R (*)(self&, Ps...)> = std::conjunction_v<std::negation<std::is_reference<Ps>>...>;
 template <class R, class C, class... Ps>
-inline constexpr bool takes_values<R (C::*)(self&, Ps...) const> = (!std::is_reference_v<Ps> && ...);
+inline constexpr bool takes_values<R (C::*)(self&, Ps...) const> =
+    std::conjunction_v<std::negation<std::is_reference<Ps>>...>;
 template <class F>
 consteval bool body_takes_values() {
   if constexpr (requires { &F::operator(); })

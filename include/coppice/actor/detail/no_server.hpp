@@ -29,7 +29,7 @@ template <class T>
 
 template <class T>
   requires(is_actor<T>())
-struct server_check<T> {
+struct server_check<T> : std::true_type {
   static_assert(!is_actor<T>(),
                 "this class has handlers of an actor, which a server would not call: spawn_actor(rt, props<T>()), "
                 "context::spawn and child<actor>(props<T>()) make actors");

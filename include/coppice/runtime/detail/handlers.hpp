@@ -166,7 +166,7 @@ inline constexpr bool is_compiled_once = false;
 
 /// Instantiated for each class that becomes a server. Other libraries specialise it to refuse classes of theirs.
 template <class T>
-struct server_check {};
+struct server_check : std::true_type {};
 
 }  // namespace detail
 

@@ -56,7 +56,7 @@ void note_handled(turn& t, idle_watch& w, std::chrono::nanoseconds limit);
 
 template <class T>
 struct object_body : body {
-  static_assert(sizeof(server_check<T>) > 0);
+  static_assert(server_check<T>::value);
   T object;
   [[no_unique_address]] std::conditional_t<has_idle<T>, idle_watch, no_watch> watch{};
   template <class... Args>

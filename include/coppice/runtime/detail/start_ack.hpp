@@ -7,7 +7,7 @@ namespace coppice::detail {
 
 /// The private message that says how a start went.
 struct start_news {
-  std::uint64_t call;
+  std::uint64_t call = 0;
   init_result how;
 };
 

@@ -36,7 +36,7 @@ enum class stop_step : std::uint8_t {
 
 /// How long to wait for a process after each step.
 struct stop_limits {
-  shutdown how;
+  shutdown how = std::chrono::seconds{5};
   /// How long to wait after a kill before the process is abandoned. Default: without limit.
   std::optional<std::chrono::nanoseconds> abandon_after{};
 };
