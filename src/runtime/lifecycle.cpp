@@ -12,7 +12,7 @@ namespace coppice::detail {
 namespace {
 struct ending_process {
   pid who;
-  const exit_reason* why;
+  const exit_reason* why = nullptr;
 };
 constinit thread_local ending_process ending{};
 }  // namespace
