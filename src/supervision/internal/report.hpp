@@ -6,8 +6,8 @@ namespace coppice::detail {
 
 /// What happened to which child.
 struct child_report {
-  log_level level;
-  supervisor_event::kind what;
+  log_level level = log_level::info;
+  supervisor_event::kind what = supervisor_event::kind::started;
   const std::string& child;
   pid who{};
   const exit_reason& reason;
