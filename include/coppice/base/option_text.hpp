@@ -14,7 +14,8 @@ class option_text {
   option_text() = default;
   template <class S>
     requires std::convertible_to<const S&, std::string_view>
-  option_text(const S& text) : option_text{std::string_view{text}, 0} {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for a string in options
+  option_text(const S& text) : option_text{std::string_view{text}, 0} {}
   option_text(const option_text& other) : option_text{other.view(), 0} {}
   option_text(option_text&& other) noexcept
       : text_{std::exchange(other.text_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
@@ -32,7 +33,8 @@ class option_text {
   }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
-  operator std::string_view() const noexcept { return view(); }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for a string in options
+  operator std::string_view() const noexcept { return view(); }
   template <class S>
     requires std::convertible_to<const S&, std::string_view>
   friend bool operator==(const option_text& a, const S& b) noexcept {

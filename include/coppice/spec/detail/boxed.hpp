@@ -15,8 +15,10 @@ template <class T>
 class boxed {
  public:
   boxed() = default;
-  boxed(std::nullopt_t) noexcept {}                                  // NOLINT(google-explicit-constructor)
-  boxed(T value) : value_{std::make_unique<T>(std::move(value))} {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for the value itself
+  boxed(std::nullopt_t) noexcept {}
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for the value itself
+  boxed(T value) : value_{std::make_unique<T>(std::move(value))} {}
   boxed(const boxed& other) : value_{other.value_ ? std::make_unique<T>(*other.value_) : nullptr} {}
   boxed(boxed&&) noexcept = default;
   boxed& operator=(const boxed& other) {
@@ -55,7 +57,8 @@ class boxed_text {
     static const std::string none;
     return text_ ? *text_ : none;
   }
-  operator const std::string&() const noexcept { return str(); }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for the value itself
+  operator const std::string&() const noexcept { return str(); }
   friend bool operator==(const boxed_text& a, const boxed_text& b) { return a.str() == b.str(); }
   template <class S>
     requires std::convertible_to<const S&, std::string_view>
