@@ -187,10 +187,10 @@ TEST(pool, supervises_its_routees_by_its_own_strategy) {
 TEST(pool, can_be_resized_and_lets_those_it_removes_finish) {
   stage s;
   const auto pool = spawn_actor(s.rt, pool_of(s.role("w"), {.size = 1}));
-  s.rt.cast<resize_pool>(pool, 3);
+  s.rt.cast<resize_pool>(pool, 3U);
   EXPECT_EQ(s.heard(), (lines{"w: started", "w: started", "w: started"}));
   for (int i = 0; i < 3; ++i) s.rt.cast<note>(pool, "x");
-  s.rt.cast<resize_pool>(pool, 0);
+  s.rt.cast<resize_pool>(pool, 0U);
   const lines heard = s.heard();
   EXPECT_EQ(std::ranges::count(heard, "w: x"), 3);
   EXPECT_EQ(std::ranges::count(heard, "w: stopped"), 2) << "one is left";

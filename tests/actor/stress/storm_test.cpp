@@ -378,7 +378,7 @@ void rage(unsigned workers, unsigned seed) {
     for (unsigned i = 0; i < 4; ++i) {
       const auto one = spawn_actor(rt, props<witness>(&s, seed + i));
       witnesses.insert(one.id());
-      rt.cast<step>(one, 0, s.counted);
+      rt.cast<step>(one, 0U, s.counted);
     }
     {
       std::vector<std::jthread> outside;
