@@ -10,15 +10,17 @@
 
 #include "workload.hpp"
 
+namespace actor = coppice::actor;
+
 namespace coppice_bench {
 
 namespace {
 
-using coppice::actor_ref;
-using coppice::context;
-using coppice::directive;
-using coppice::props;
-using coppice::spawn_actor;
+using actor::actor_ref;
+using actor::context;
+using actor::directive;
+using actor::props;
+using actor::spawn_actor;
 
 double percentile(std::vector<double> laps, std::size_t percent) {
   laps.erase(laps.begin(), laps.begin() + static_cast<std::ptrdiff_t>(laps.size() / 10));  // warm-up
@@ -190,7 +192,7 @@ template <failure how>
 struct parent {
   using protocol = coppice::protocol<>;
   explicit parent(pid c) : client{c} {}
-  void handle(coppice::started, context& me) const {
+  void handle(actor::started, context& me) const {
     const family<how> mine{me.spawn(props<failing<how>>())};
     me.send(client, mine);
   }
@@ -225,9 +227,9 @@ double failure_latency(const bench& b) {
   const auto n = static_cast<std::size_t>(b.of(20'000));
   laps.reserve(n);
   const pid client = b.rt.spawn(failure_client<how>, parents, n, &laps, &end);
-  coppice::strategy_options options{.limit = coppice::unlimited};
-  if (what == directive::resume) options.decide = coppice::decide_by(directive::resume);
-  const auto made = props<parent<how>>(client).with({.strategy = coppice::one_for_one(options)});
+  actor::strategy_options options{.limit = actor::unlimited};
+  if (what == directive::resume) options.decide = actor::decide_by(directive::resume);
+  const auto made = props<parent<how>>(client).with({.strategy = actor::one_for_one(options)});
   for (std::size_t i = 0; i < parents; ++i) spawn_actor(b.rt, made);
   end.wait();
   return percentile(laps, 50);

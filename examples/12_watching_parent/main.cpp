@@ -4,7 +4,8 @@
 
 #include <coppice/coppice.hpp>
 
-using coppice::context;
+namespace actor = coppice::actor;
+using actor::context;
 
 namespace {
 
@@ -28,7 +29,7 @@ class foreman {
   using protocol = coppice::protocol<dug>;
   explicit foreman(int holes) : holes_{holes} {}
 
-  void handle(coppice::started, context& me) {
+  void handle(actor::started, context& me) {
     hire(me);
     order_next(me);
   }
@@ -36,7 +37,7 @@ class foreman {
     std::cout << "hole " << m.hole << " is dug\n";
     order_next(me);
   }
-  void handle(const coppice::terminated& gone, context& me) {
+  void handle(const actor::terminated& gone, context& me) {
     std::cout << "a digger has ended: " << gone.reason.to_string() << '\n';
     hire(me);
     order_next(me);
@@ -44,7 +45,7 @@ class foreman {
 
  private:
   void hire(context& me) {
-    digger_ = me.spawn(coppice::props<digger>());
+    digger_ = me.spawn(actor::props<digger>());
     me.watch(digger_);
   }
   void order_next(context& me) {
@@ -53,14 +54,14 @@ class foreman {
   }
   int holes_;
   int ordered_ = 0;
-  coppice::actor_ref<digger> digger_;
+  actor::actor_ref<digger> digger_;
 };
 
 }  // namespace
 
 int main() {
   coppice::runtime rt{{.level = coppice::log_level::off}};
-  const auto boss = coppice::spawn_actor(rt, coppice::props<foreman>(4).with({.strategy = coppice::always_stop()}));
+  const auto boss = actor::spawn_actor(rt, actor::props<foreman>(4).with({.strategy = actor::always_stop()}));
   (void)rt.wait(boss.id());
   std::cout << "all is done\n";
 }

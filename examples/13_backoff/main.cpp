@@ -8,8 +8,9 @@
 #include <coppice/coppice.hpp>
 #include <coppice/sim/explore.hpp>
 
+namespace actor = coppice::actor;
 using namespace std::chrono_literals;
-using coppice::context;
+using actor::context;
 
 namespace {
 
@@ -41,7 +42,7 @@ class web_server {
   using protocol = coppice::protocol<get>;
 
   explicit web_server(const machine* where) : where_{where} {}
-  void handle(coppice::started, context& me) { database_ = me.spawn(coppice::props<database>(where_)); }
+  void handle(actor::started, context& me) { database_ = me.spawn(actor::props<database>(where_)); }
   void handle(const get& m, context& me) {
     const auto rows = me.call(database_.call<database::query>(m.path).within(1min));
     me.reenter_after(rows, [](const coppice::result<std::string>& r, context& again) {
@@ -51,7 +52,7 @@ class web_server {
 
  private:
   const machine* where_;
-  coppice::actor_ref<database> database_;
+  actor::actor_ref<database> database_;
 };
 
 struct stopwatch {
@@ -63,16 +64,16 @@ struct stopwatch {
   }
 };
 
-coppice::task<> visitor(coppice::self& me, coppice::actor_ref<web_server> server, stopwatch since) {
+coppice::task<> visitor(coppice::self& me, actor::actor_ref<web_server> server, stopwatch since) {
   const auto page = co_await server.call<web_server::get>("/trees").within(1min);
   std::cout << since.at(me.now()) << (page ? *page : page.error().to_string()) << '\n';
 }
 
 /// Says what is decided about failures.
 coppice::task<> narrator(coppice::self& me, stopwatch since) {
-  me.subscribe<coppice::supervision_event>();
+  me.subscribe<actor::supervision_event>();
   for (;;) {
-    const auto event = co_await me.receive<coppice::supervision_event>();
+    const auto event = co_await me.receive<actor::supervision_event>();
     std::cout << since.at(me.now()) << event.reason.to_string() << "; " << to_string(event.what) << " after "
               << std::chrono::duration_cast<std::chrono::milliseconds>(event.after).count() << " ms\n";
   }
@@ -88,9 +89,8 @@ int main() {
   rt.spawn(narrator, since);
   w.settle();
 
-  const auto server = coppice::spawn_actor(
-      rt,
-      coppice::props<web_server>(&far).with({.strategy = coppice::exponential_backoff({.first = 100ms, .cap = 1s})}));
+  const auto server = actor::spawn_actor(
+      rt, actor::props<web_server>(&far).with({.strategy = actor::exponential_backoff({.first = 100ms, .cap = 1s})}));
   rt.spawn(visitor, server, since);
   w.run_for(2s);
   std::cout << since.at(w.now()) << "the database is up\n";

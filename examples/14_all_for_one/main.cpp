@@ -7,7 +7,8 @@
 #include <coppice/coppice.hpp>
 #include <coppice/sim/explore.hpp>
 
-using coppice::context;
+namespace actor = coppice::actor;
+using actor::context;
 
 namespace {
 
@@ -35,21 +36,21 @@ class ledger {
 class office {
  public:
   using protocol = coppice::protocol<ledger::enter>;
-  void handle(coppice::started, context& me) {
+  void handle(actor::started, context& me) {
     for (const char* name : {"north", "south", "west"})
-      if (const auto made = me.spawn({.name = name}, coppice::props<ledger>())) ledgers_.push_back(*made);
+      if (const auto made = me.spawn({.name = name}, actor::props<ledger>())) ledgers_.push_back(*made);
   }
   void handle(ledger::enter m, context& me) {
     for (const auto& each : ledgers_) me.cast<ledger::enter>(each, m);
   }
 
  private:
-  std::vector<coppice::actor_ref<ledger>> ledgers_;
+  std::vector<actor::actor_ref<ledger>> ledgers_;
 };
 
 void print_totals(coppice::runtime& rt) {
   for (const char* name : {"north", "south", "west"}) {
-    const coppice::actor_ref<ledger> one{rt.where(std::string{"office/"} + name)};
+    const actor::actor_ref<ledger> one{rt.where(std::string{"office/"} + name)};
     const auto total = rt.call(one.call<ledger::total>());
     std::cout << "  " << name << ": " << (total ? std::to_string(*total) : total.error().to_string()) << '\n';
   }
@@ -61,7 +62,7 @@ int main() {
   coppice::sim::world w{1};
   coppice::runtime& rt = w.add_node().rt();
   const auto made =
-      coppice::spawn_actor(rt, {.name = "office"}, coppice::props<office>().with({.strategy = coppice::all_for_one()}));
+      actor::spawn_actor(rt, {.name = "office"}, actor::props<office>().with({.strategy = actor::all_for_one()}));
   if (!made) return 1;
 
   for (const int amount : {10, 20, 12}) rt.cast<ledger::enter>(*made, amount);
@@ -69,7 +70,7 @@ int main() {
   std::cout << "three amounts:\n";
   print_totals(rt);
 
-  const coppice::actor_ref<ledger> south{rt.where("office/south")};
+  const actor::actor_ref<ledger> south{rt.where("office/south")};
   rt.cast<ledger::enter>(south, -1);
   w.settle();
   std::cout << "one has failed:\n";

@@ -4,9 +4,10 @@
 
 #include <coppice/coppice.hpp>
 
+namespace actor = coppice::actor;
 using namespace std::chrono_literals;
-using coppice::behaviour;
-using coppice::context;
+using actor::behaviour;
+using actor::context;
 
 namespace {
 
@@ -52,7 +53,7 @@ class connection {
 
 int main() {
   coppice::runtime rt{{.level = coppice::log_level::off}};
-  const auto line = coppice::spawn_actor(rt, coppice::props<connection>());
+  const auto line = actor::spawn_actor(rt, actor::props<connection>());
   const auto say = [&](const char* text) {
     const auto answer = rt.call(line.call<connection::say>(text));
     std::cout << (answer ? *answer : answer.error().to_string()) << '\n';

@@ -6,7 +6,8 @@
 
 #include <coppice/coppice.hpp>
 
-using coppice::context;
+namespace actor = coppice::actor;
+using actor::context;
 using coppice::pid;
 
 namespace {
@@ -32,7 +33,7 @@ struct shelf {
 };
 
 void try_pool(coppice::runtime& rt) {
-  const auto pool = coppice::spawn_actor(rt, coppice::pool_of(coppice::props<worker>(), {.size = 3}));
+  const auto pool = actor::spawn_actor(rt, actor::pool_of(actor::props<worker>(), {.size = 3}));
   std::map<pid, int> done;
   for (int i = 0; i < 9; ++i)
     if (const auto who = rt.call(pool.call<worker::job>())) ++done[*who];
@@ -41,7 +42,7 @@ void try_pool(coppice::runtime& rt) {
 
 using places = std::map<std::string, pid>;
 
-places put_all(coppice::runtime& rt, coppice::actor_ref<coppice::router> shelves) {
+places put_all(coppice::runtime& rt, actor::actor_ref<actor::router> shelves) {
   places where;
   for (int i = 0; i < 100; ++i) {
     const std::string book = "book " + std::to_string(i);
@@ -52,8 +53,8 @@ places put_all(coppice::runtime& rt, coppice::actor_ref<coppice::router> shelves
 
 void try_group(coppice::runtime& rt) {
   std::vector<pid> all;
-  for (int i = 0; i < 4; ++i) all.push_back(coppice::spawn_actor(rt, coppice::props<shelf>()).id());
-  const auto shelves = coppice::spawn_actor(rt, coppice::group_of(all, {.how = coppice::routing::consistent_hash}));
+  for (int i = 0; i < 4; ++i) all.push_back(actor::spawn_actor(rt, actor::props<shelf>()).id());
+  const auto shelves = actor::spawn_actor(rt, actor::group_of(all, {.how = actor::routing::consistent_hash}));
 
   const places first = put_all(rt, shelves);
   std::set<pid> used;
@@ -61,7 +62,7 @@ void try_group(coppice::runtime& rt) {
   std::cout << first.size() << " books are on " << used.size() << " shelves\n";
   std::cout << "again: " << (put_all(rt, shelves) == first ? "all in their places" : "elsewhere") << '\n';
 
-  rt.cast<coppice::remove_routee>(shelves, all.front());
+  rt.cast<actor::remove_routee>(shelves, all.front());
   bool stayed = true;
   for (const auto& [book, who] : put_all(rt, shelves)) {
     const pid before = first.at(book);

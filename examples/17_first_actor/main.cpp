@@ -6,6 +6,8 @@
 
 #include <coppice/coppice.hpp>
 
+namespace actor = coppice::actor;
+
 namespace {
 
 struct clerk {  // a plain class with handlers
@@ -28,21 +30,21 @@ struct clerk {  // a plain class with handlers
 struct office {  // a parent answers for those it has spawned
   using protocol = coppice::protocol<clerk::file, clerk::how_many>;
 
-  void handle(coppice::started, coppice::context& me) { desk = me.spawn(coppice::props<clerk>()); }
-  void handle(clerk::file m, coppice::context& me) { me.forward(desk, std::move(m)); }
-  void handle(clerk::how_many m, coppice::context& me) { me.forward(desk, m); }
-  static coppice::directive decide(const coppice::child_failure& f) {
+  void handle(actor::started, actor::context& me) { desk = me.spawn(actor::props<clerk>()); }
+  void handle(clerk::file m, actor::context& me) { me.forward(desk, std::move(m)); }
+  void handle(clerk::how_many m, actor::context& me) { me.forward(desk, m); }
+  static actor::directive decide(const actor::child_failure& f) {
     std::cout << "the clerk has failed: " << f.reason << '\n';
-    return coppice::directive::resume;  // or restart, stop, escalate
+    return actor::directive::resume;  // or restart, stop, escalate
   }
-  coppice::actor_ref<clerk> desk;
+  actor::actor_ref<clerk> desk;
 };
 
 }  // namespace
 
 int main() {
   coppice::runtime rt;
-  const auto papers = coppice::spawn_actor(rt, coppice::props<office>());
+  const auto papers = actor::spawn_actor(rt, actor::props<office>());
   for (const char* text : {"a letter", "", "an invoice"}) rt.cast<clerk::file>(papers, text);
   const coppice::result<int> filed = rt.call(papers.call<clerk::how_many>());
   std::cout << (filed ? std::to_string(*filed) + " papers filed" : filed.error().to_string()) << '\n';

@@ -2,7 +2,7 @@
 
 #include <coppice/actor/behaviour.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 bool behaviour::handle(context& me, const detail::message_type& type, void* message) const {
   const auto handlers = handlers_;  // a copy: the handler may replace this behaviour
@@ -15,4 +15,4 @@ bool behaviour::handles_rest() const noexcept {
   return std::ranges::any_of(*handlers_, [](const handler& h) { return h.type == &detail::plain<any_message>; });
 }
 
-}  // namespace coppice
+}  // namespace coppice::actor

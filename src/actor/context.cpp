@@ -6,7 +6,7 @@
 #include "internal/future_handling.hpp"
 #include "internal/mail_handling.hpp"
 
-namespace coppice {
+namespace coppice::actor {
 
 std::vector<pid> context::children() const {
   std::vector<pid> all;
@@ -163,4 +163,4 @@ void context::log(log_level level, std::string_view text, std::initializer_list<
   turn_.k->log(level, text, all);
 }
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -1,6 +1,6 @@
 #include <coppice/actor/lifecycle.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 std::string_view to_string(terminated::cause why) noexcept {
   switch (why) {
@@ -11,4 +11,4 @@ std::string_view to_string(terminated::cause why) noexcept {
   return "unknown";
 }
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -2,7 +2,7 @@
 
 #include <coppice/actor/detail/actor_core.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 void check(const mailbox& box) {
   if (box.waits_at_most.count() <= 0)
@@ -11,10 +11,12 @@ void check(const mailbox& box) {
     throw std::invalid_argument{"actor_options::mailbox: sender_waits needs a capacity"};
 }
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 
 std::shared_ptr<mailbox_policy> make_policy(const actor_settings& s) {
-  const coppice::mailbox& box = s.mailbox;
+  const actor::mailbox& box = s.mailbox;
   if (box.capacity == 0 && !box.by_priority) return nullptr;
   static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool full) {
     if (full)
@@ -25,5 +27,4 @@ std::shared_ptr<mailbox_policy> make_policy(const actor_settings& s) {
   return std::make_shared<mailbox_policy>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
 }
 
-}  // namespace detail
-}  // namespace coppice
+}  // namespace coppice::detail

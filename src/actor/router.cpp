@@ -2,7 +2,7 @@
 
 #include <coppice/actor/router.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 std::string_view to_string(routing how) noexcept {
   switch (how) {
@@ -77,4 +77,4 @@ void router::handle(any_message m, context& me) {
   me.forward(routees_.back(), std::move(m));
 }
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -3,7 +3,7 @@
 
 #include <coppice/actor/strategy.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 std::string_view to_string(directive d) noexcept {
   switch (d) {
@@ -58,4 +58,4 @@ actor_strategy custom_strategy(std::function<judgement(const child_failure&)> ju
   return actor_strategy{{.custom = std::move(judge)}};
 }
 
-}  // namespace coppice
+}  // namespace coppice::actor

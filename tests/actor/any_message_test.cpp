@@ -6,6 +6,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 /// Writes down what it can tell of a message, and hands it on.

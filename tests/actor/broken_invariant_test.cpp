@@ -6,6 +6,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 namespace signals = detail::signals;
 
 /// The text of the `ensure` that fires in `corrupt`.

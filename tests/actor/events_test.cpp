@@ -10,6 +10,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 TEST(supervision_events, say_who_failed_why_and_what_was_answered) {

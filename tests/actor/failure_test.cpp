@@ -4,6 +4,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 /// Answers every failure of its children so, and writes down what it was told.
 struct judge_notes {
@@ -153,7 +154,7 @@ TEST(actor_failure, in_the_handler_of_an_end_is_one) {
   s.book.next["a terminated other"] = {throws("alone")};
   s.stop("other");
   ASSERT_EQ(notes.seen.size(), 1U);
-  EXPECT_EQ(notes.seen[0].reason.message(), "coppice::terminated");
+  EXPECT_EQ(notes.seen[0].reason.message(), "coppice::actor::terminated");
 }
 
 TEST(actor_failure, in_a_continuation_or_a_receive_timeout_is_one) {
@@ -240,7 +241,7 @@ TEST(actor_failure, in_started_counts_like_any_other) {
   EXPECT_EQ(s.book.take(), (lines{"p started", "a started", "a restarting", "a started", "a restarting", "a started",
                                   "a stopping", "a stopped"}));
   EXPECT_EQ(s.ended("a")->text(), "never");
-  EXPECT_EQ(s.ended("a")->message(), "coppice::started");
+  EXPECT_EQ(s.ended("a")->message(), "actor::started");
 }
 
 TEST(actor_failure, in_started_after_a_restart_is_another_one_and_the_mail_waits) {

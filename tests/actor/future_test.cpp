@@ -6,6 +6,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 std::string word(const result<std::string>& r) { return r ? *r : "error " + std::string{to_string(r.error().code())}; }

@@ -4,6 +4,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 [[nodiscard]] actor_options guarded(actor_strategy how) { return {.guardian = std::move(how)}; }
 [[nodiscard]] decider always_says(directive what) {

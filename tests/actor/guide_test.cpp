@@ -7,6 +7,9 @@
 using namespace std::chrono_literals;
 
 namespace coppice {
+
+using namespace actor;
+
 namespace {
 
 struct counter {
@@ -76,8 +79,8 @@ actor_strategy patient() {
 
 supervisor_spec library() {
   return {.children = {
-              child<actor>(props<librarian>().with(careful())).with({.name = "librarian", .shutdown = 10s}),
-              child<actor>(props<reader>()),
+              child<any_actor>(props<librarian>().with(careful())).with({.name = "librarian", .shutdown = 10s}),
+              child<any_actor>(props<reader>()),
           }};
 }
 

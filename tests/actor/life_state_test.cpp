@@ -8,6 +8,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::detail;
 using action = life_action;
 using event = life_event;

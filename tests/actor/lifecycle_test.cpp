@@ -4,6 +4,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 // ---- birth
 

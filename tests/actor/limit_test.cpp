@@ -4,6 +4,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 using maker = actor_strategy (*)(strategy_options);
 constexpr maker kinds[] = {&one_for_one, &all_for_one};

@@ -10,6 +10,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 actor_options bounded(std::size_t capacity, when_full what) {

@@ -7,6 +7,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 /// Its `priority` is no promise about mailboxes.

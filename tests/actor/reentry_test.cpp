@@ -9,6 +9,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 struct crash {};
 struct server {

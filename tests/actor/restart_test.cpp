@@ -4,6 +4,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 /// A top-level actor "p" with two children.
 void family(stage& s, const actor_options& how = {}) {

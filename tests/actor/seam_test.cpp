@@ -7,6 +7,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 /// A node with a supervisor, workers, and actors that write into `play`.
 struct theatre {
@@ -16,7 +17,7 @@ struct theatre {
 
   [[nodiscard]] child_spec actor_child(const std::string& id, const actor_options& how = {}) {
     play.always[id + " made"] = [id](player& p, context& me) { p.book().pids[id] = me.id(); };
-    return child<actor>(part(play, id, how)).with({.id = id});
+    return child<any_actor>(part(play, id, how)).with({.id = id});
   }
   void act(const std::string& name, deed d) {
     f.rt().send(play.pids[name], coppice::act{std::move(d)});

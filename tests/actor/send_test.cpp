@@ -8,6 +8,9 @@
 #include <coppice/runtime/runtime.hpp>
 
 namespace coppice {
+
+using namespace actor;
+
 namespace {
 
 struct number {

@@ -13,6 +13,7 @@
 
 namespace coppice {
 
+using namespace actor;
 using namespace std::chrono_literals;
 using lines = std::vector<std::string>;
 

@@ -7,6 +7,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 /// A process that is no actor.
 struct twig {

@@ -4,6 +4,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 [[nodiscard]] decider always_says(directive what) {
   return [what](const child_failure&) { return what; };

@@ -10,6 +10,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 
 /// A parent and a child whose code does not return for a while.
 struct family : stage {

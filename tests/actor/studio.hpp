@@ -9,6 +9,7 @@
 
 namespace coppice::studio {
 
+using namespace actor;
 using namespace std::chrono_literals;
 using lines = std::vector<std::string>;
 

@@ -9,6 +9,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 struct tick {};

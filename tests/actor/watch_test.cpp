@@ -6,6 +6,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 TEST(watch, tells_of_the_end_once_with_its_reason) {

@@ -6,6 +6,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace coppice::studio;
 
 struct work {

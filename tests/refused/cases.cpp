@@ -4,6 +4,7 @@
 #include <coppice/runtime/runtime.hpp>
 
 using namespace coppice;
+using namespace coppice::actor;
 
 struct bump {
   using reply = int;

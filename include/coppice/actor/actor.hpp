@@ -11,12 +11,12 @@
 ///     const actor_ref<counter> counters = spawn_actor(rt, props<counter>());
 ///
 /// When a handler throws, the actor and its descendants are suspended, and the strategy of its parent decides: see
-/// strategy.hpp. As a child of a supervisor: `child<actor>(props<counter>())`.
+/// strategy.hpp. As a child of a supervisor: `child<any_actor>(props<counter>())`.
 #include <coppice/actor/actor_ref.hpp>
 #include <coppice/actor/props.hpp>
 #include <coppice/spec/child.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 // ---- templates of `context`
 
@@ -62,7 +62,9 @@ std::expected<actor_ref<A>, spawn_error> context::spawn(const naming& as, const 
   }
 }
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 /// The type of a message to `to`. If the class is known, the message carries its handler.
 template <class M>
 [[nodiscard]] const message_type& sent_type(pid) noexcept {
@@ -73,7 +75,9 @@ template <class M, class A>
   must_receive<A, M>();
   return sent_to<A, M>;
 }
-}  // namespace detail
+}  // namespace coppice::detail
+
+namespace coppice::actor {
 
 template <class Make>
 void context::post_with(pid to, const detail::message_type& type, const void* content, Make&& make) {
@@ -241,7 +245,9 @@ void context::reenter_after(const future<R>& f, F then) {
                   detail::make_letter<detail::continuation_ready>(detail::plain<detail::continuation_ready>, state));
 }
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 template <class R, class F>
 [[nodiscard]] result<R> run_blocking(F& f) noexcept {
   try {
@@ -255,7 +261,9 @@ template <class R, class F>
     return std::unexpected{error{errc::exited, "unknown exception"}};
   }
 }
-}  // namespace detail
+}  // namespace coppice::detail
+
+namespace coppice::actor {
 
 template <class F>
 future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds timeout) {
@@ -317,7 +325,9 @@ void poison_actor(Host& host, const actor_ref<A>& who) {
   poison_actor(host, who.id());
 }
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 template <class A>
 class actor_recipe final : public recipe {
  public:
@@ -329,11 +339,13 @@ class actor_recipe final : public recipe {
  private:
   props<A> props_;
 };
-}  // namespace detail
+}  // namespace coppice::detail
 
-/// An actor as a child of a supervisor: `child<actor>(props<counter>())`. Its start is complete when its first instance
-/// has handled `started`. Without a guardian, a failure ends the actor, and the supervisor decides.
-struct actor {
+namespace coppice::actor {
+
+/// An actor as a child of a supervisor: `child<any_actor>(props<counter>())`. Its start is complete when its first
+/// instance has handled `started`. Without a guardian, a failure ends the actor, and the supervisor decides.
+struct any_actor {
   template <class A>
   [[nodiscard]] static coppice::child_spec child_spec(props<A> how) {
     coppice::child_spec spec = detail::derived_spec<A>(std::make_shared<detail::actor_recipe<A>>(std::move(how)));
@@ -342,4 +354,4 @@ struct actor {
   }
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

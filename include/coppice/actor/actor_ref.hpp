@@ -2,7 +2,7 @@
 /// The address of an actor, with its class.
 #include <coppice/actor/detail/actor_body.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 /// The address of an actor of class `A`, a value as a pid is. It stays the same over restarts.
 template <class A>
@@ -42,4 +42,4 @@ class actor_ref {
   pid pid_;
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -9,13 +9,10 @@
 #include <vector>
 
 #include <coppice/actor/detail/mail.hpp>
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/message.hpp>
 
-namespace coppice {
-
-class context;
-
-namespace detail {
+namespace coppice::detail {
 
 template <class F>
 struct handler_of;
@@ -36,7 +33,9 @@ struct handler_of<R (C::*)(M, context&)> : handler_of<R (C::*)(M, context&) cons
 template <class C, class R, class M>
 struct handler_of<R (C::*)(M)> : handler_of<R (C::*)(M) const> {};
 
-}  // namespace detail
+}  // namespace coppice::detail
+
+namespace coppice::actor {
 
 /// Copies share their handlers and the captures of those.
 class behaviour {
@@ -79,4 +78,4 @@ class behaviour {
   std::shared_ptr<std::vector<handler>> handlers_;
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

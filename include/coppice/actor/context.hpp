@@ -3,12 +3,7 @@
 #include <coppice/actor/detail/actor_core.hpp>
 #include <coppice/actor/future.hpp>
 
-namespace coppice {
-
-template <class A>
-class actor_ref;
-template <class A>
-class props;
+namespace coppice::actor {
 
 /// Why an actor was not spawned. If its name was taken, `running` is the process that has it.
 class spawn_error : public error {
@@ -29,9 +24,13 @@ struct naming {
 /// A timer of `context::after` or `context::every`.
 using actor_timer = id<struct actor_timer_tag>;
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 [[nodiscard]] error no_answer(const actor_core& who);
-}
+}  // namespace coppice::detail
+
+namespace coppice::actor {
 
 /// Thread safety: only the actor itself may use it, in the handler that received it.
 class context {
@@ -279,4 +278,4 @@ class context {
   const detail::message_type& message_;
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -1,13 +1,9 @@
 #pragma once
 /// The answer to a call of an actor: see `context::call` and `context::reenter_after`.
 #include <coppice/actor/detail/mail.hpp>
+#include <coppice/actor/fwd.hpp>
 
 namespace coppice {
-
-class context;
-template <class A>
-class actor_ref;
-
 namespace detail {
 
 struct future_base {
@@ -79,7 +75,7 @@ class future {
       state_->pipes.push_back([to](detail::kernel& k, const result<R>& value) { detail::send_result(k, to, value); });
   }
   template <class A>
-  void pipe_to(actor_ref<A> to) const {
+  void pipe_to(actor::actor_ref<A> to) const {
     pipe_to(to.id());
   }
 

@@ -3,9 +3,16 @@
 
 namespace coppice {
 
+template <class T>
+class future;
+
+}  // namespace coppice
+
+namespace coppice::actor {
+
 class behaviour;
 class context;
-struct actor;
+struct any_actor;
 struct mailbox;
 struct restarting;
 struct started;
@@ -15,9 +22,13 @@ struct terminated;
 
 template <class A>
 class actor_ref;
-template <class T>
-class future;
 template <class A>
 class props;
 
-}  // namespace coppice
+}  // namespace coppice::actor
+
+namespace coppice::detail {
+
+using namespace coppice::actor;  // for the insides of the library
+
+}  // namespace coppice::detail

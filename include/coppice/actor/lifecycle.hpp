@@ -6,10 +6,11 @@
 #include <string_view>
 
 #include <coppice/actor/detail/no_server.hpp>
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/exit_reason.hpp>
 #include <coppice/runtime/pid.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 /// The first message of every instance, before any mail.
 struct started {};
@@ -46,4 +47,4 @@ struct receive_timeout {
   std::chrono::nanoseconds after{0};
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -2,9 +2,10 @@
 /// Kinds of mailboxes.
 #include <chrono>
 
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/detail/mailbox_policy.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 /// What happens to a message that finds the mailbox full.
 ///     drop_newest   the message becomes a dead letter
@@ -18,7 +19,7 @@ using when_full = detail::mailbox_policy::when_full;
 struct mailbox {
   /// The most messages that can wait; 0: no limit. Messages of the runtime itself are not counted.
   std::size_t capacity = 0;
-  coppice::when_full when_full = coppice::when_full::drop_newest;
+  actor::when_full when_full = actor::when_full::drop_newest;
   /// The highest priority is received first; within one, the order of arrival counts. A message states it as `static
   /// constexpr int priority` or as `int priority() const`, from 0 to 7 (other values are clamped). The default is 4.
   bool by_priority = false;
@@ -28,4 +29,4 @@ struct mailbox {
 /// Throws `std::invalid_argument` for values that make no sense.
 void check(const mailbox& box);
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -2,12 +2,11 @@
 /// Functions around the messages that an actor receives or sends; see `actor_options`.
 #include <functional>
 
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/message.hpp>
 #include <coppice/runtime/pid.hpp>
 
-namespace coppice {
-
-class context;
+namespace coppice::actor {
 
 /// A message as middleware sees it.
 class message_view {
@@ -33,4 +32,4 @@ using receive_middleware = std::function<void(context&, const message_view&, con
 /// Runs around each `send`, `cast`, `send_from`, `call`, `reply` and `forward` of an actor.
 using send_middleware = std::function<void(context&, pid to, const message_view&, const std::function<void()>& next)>;
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -6,7 +6,7 @@
 ///     me.spawn(props<counter>::from([=] { return counter{read(path)}; }));
 #include <coppice/actor/context.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 struct actor_options {
   /// What this actor decides when one of its children fails. Default: `one_for_one()`. A class may replace the decider
@@ -16,7 +16,7 @@ struct actor_options {
   /// For top-level actors: what is decided when the actor itself fails. Default: `one_for_one()`. As the child of a
   /// supervisor it ends with the reason of its failure by default, and the supervisor decides.
   std::optional<actor_strategy> guardian{};
-  std::optional<coppice::mailbox> mailbox{};
+  std::optional<actor::mailbox> mailbox{};
   /// These are added to the ones that the props have already.
   std::vector<receive_middleware> on_receive{};
   std::vector<send_middleware> on_send{};
@@ -33,10 +33,14 @@ struct actor_options {
   std::optional<std::chrono::nanoseconds> abandon_after{};
 };
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 /// Throws `std::invalid_argument` for values that make no sense.
 void change(actor_settings& s, const actor_options& by);
-}  // namespace detail
+}  // namespace coppice::detail
+
+namespace coppice::actor {
 
 /// Immutable. The arguments are kept by value and copied for every instance.
 template <class A>
@@ -105,4 +109,4 @@ class behaving {
   void handle(any_message) const {}
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -10,7 +10,7 @@
 /// become dead letters.
 #include <coppice/actor/actor.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 enum class routing : std::uint8_t {
   round_robin,
@@ -107,4 +107,4 @@ template <class A>
   return group_of(std::move(pids), options);
 }
 
-}  // namespace coppice
+}  // namespace coppice::actor

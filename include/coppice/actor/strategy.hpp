@@ -14,11 +14,12 @@
 #include <memory>
 #include <optional>
 
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/call.hpp>
 #include <coppice/spec/backoff.hpp>
 #include <coppice/spec/restart_window.hpp>
 
-namespace coppice {
+namespace coppice::actor {
 
 enum class directive : std::uint8_t {
   resume,    ///< continue with the next message and the same instance
@@ -101,7 +102,9 @@ template <class E>
   return {what};
 }
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 template <class E>
 std::optional<directive> match(const std::exception_ptr& thrown, const exception_rule<E>& rule) {
   try {
@@ -117,7 +120,9 @@ template <class... Es>
 struct shadowed : std::false_type {};
 template <class E, class... Es>
 struct shadowed<E, Es...> : std::bool_constant<(std::is_base_of_v<E, Es> || ...) || shadowed<Es...>::value> {};
-}  // namespace detail
+}  // namespace coppice::detail
+
+namespace coppice::actor {
 
 /// Decides by the type of the exception: the first rule that matches. `otherwise` applies if none does, and to failures
 /// without an exception. A rule for a base class must come after those for its derived classes.
@@ -142,4 +147,4 @@ struct supervision_event {
   std::chrono::nanoseconds after{0};
 };
 
-}  // namespace coppice
+}  // namespace coppice::actor

@@ -15,6 +15,7 @@
 
 namespace coppice::random_actors {
 
+using namespace actor;
 using namespace std::chrono_literals;
 
 /// How failures are answered, as the plan has it.
@@ -34,7 +35,7 @@ struct rules {
 struct plant {
   rules strategy{};
   std::optional<rules> guardian{};
-  coppice::mailbox mailbox{};
+  actor::mailbox mailbox{};
   bool keeps_children = false;
   bool decides = false;  // by a member of its class
   bool middleware = false;

@@ -65,8 +65,8 @@ class gardener {
   }
 
  private:
-  [[nodiscard]] coppice::mailbox some_mailbox() {
-    coppice::mailbox box{.by_priority = dice_.chance(0.4)};
+  [[nodiscard]] actor::mailbox some_mailbox() {
+    actor::mailbox box{.by_priority = dice_.chance(0.4)};
     if (!box.by_priority || dice_.chance(0.5)) {
       box.capacity = 1 + dice_.below(4);
       box.when_full = static_cast<when_full>(dice_.below(3));

@@ -10,6 +10,9 @@
 #include "seeds.hpp"
 
 namespace coppice {
+
+using namespace actor;
+
 namespace {
 
 using namespace std::chrono_literals;

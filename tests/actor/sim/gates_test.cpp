@@ -7,6 +7,9 @@
 #include "seeds.hpp"
 
 namespace coppice {
+
+using namespace actor;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,7 +64,7 @@ void play(sim::world& w, bool poisons) {
   runtime& rt = w.add_node("gates", {.processes = 1U << 10U, .level = log_level::off}).rt();
   sim::dice& d = w.chance();
   seen s;
-  coppice::mailbox box{.capacity = 1 + d.below(3), .when_full = when_full::sender_waits, .waits_at_most = 1h};
+  actor::mailbox box{.capacity = 1 + d.below(3), .when_full = when_full::sender_waits, .waits_at_most = 1h};
   if (d.chance(0.3)) box = {.by_priority = true};
   const auto to = spawn_actor(rt, props<listener>(&s).with({.mailbox = box}));
   const auto from = spawn_actor(rt, props<talker>());

@@ -7,6 +7,9 @@
 #include "seeds.hpp"
 
 namespace coppice {
+
+using namespace actor;
+
 namespace {
 
 using namespace std::chrono_literals;

@@ -10,6 +10,7 @@
 #include "actor_world.hpp"
 
 namespace coppice::random_actors {
+
 namespace {
 
 constexpr std::uint64_t seeds_each = 400;

@@ -23,6 +23,7 @@
 namespace {
 
 using namespace coppice;
+using namespace coppice::actor;
 using namespace std::chrono_literals;
 
 using dice = std::minstd_rand;

@@ -24,7 +24,7 @@ struct actor_settings {
   std::function<void(void* where, context&)> make{};
   actor_strategy strategy{};
   std::optional<actor_strategy> guardian{};
-  coppice::mailbox mailbox{};
+  actor::mailbox mailbox{};
   std::vector<receive_middleware> on_receive{};
   std::vector<send_middleware> on_send{};
   std::vector<std::function<void(context&)>> on_init{};

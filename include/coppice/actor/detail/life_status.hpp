@@ -7,6 +7,7 @@
 #include <coppice/actor/detail/actor_settings.hpp>
 #include <coppice/actor/detail/guarded_counter.hpp>
 #include <coppice/actor/detail/life_state.hpp>
+#include <coppice/actor/fwd.hpp>
 
 namespace coppice::detail {
 

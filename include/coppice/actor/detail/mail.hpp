@@ -1,10 +1,9 @@
 #pragma once
 /// The forms in which a message reaches an actor: plain, with its sender, as a call, or from a timer.
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/call.hpp>
 
-namespace coppice {
-
-class context;
+namespace coppice::actor {
 
 /// A message with its sender, as `context::send_from` sends it. Plain processes may receive it:
 /// `co_await me.receive<sent<hello>>()`.
@@ -14,7 +13,9 @@ struct sent {
   M message;
 };
 
-namespace detail {
+}  // namespace coppice::actor
+
+namespace coppice::detail {
 
 template <class M>
 struct timed {
@@ -111,5 +112,4 @@ template <class M>
   return make_mail<content>(plain<content>, std::forward<M>(message));
 }
 
-}  // namespace detail
-}  // namespace coppice
+}  // namespace coppice::detail

@@ -1,17 +1,9 @@
 #pragma once
 /// Refuses to compile an actor's class that is spawned as a server.
+#include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/detail/handlers.hpp>
 
-namespace coppice {
-
-class context;
-struct started;
-struct restarting;
-struct stopping;
-struct stopped;
-struct terminated;
-
-namespace detail {
+namespace coppice::detail {
 
 template <class T, class M>
 concept handles_as_actor = !handles<T, M, self&> && handles<T, M, context&>;
@@ -32,8 +24,7 @@ template <class T>
 struct server_check<T> : std::true_type {
   static_assert(!is_actor<T>(),
                 "this class has handlers of an actor, which a server would not call: spawn_actor(rt, props<T>()), "
-                "context::spawn and child<actor>(props<T>()) make actors");
+                "context::spawn and child<any_actor>(props<T>()) make actors");
 };
 
-}  // namespace detail
-}  // namespace coppice
+}  // namespace coppice::detail
