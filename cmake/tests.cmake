@@ -40,6 +40,7 @@ function(coppice_test_program program folder libraries)
   if(NOT sources)
     return()
   endif()
+  coppice_join_sources(${program} sources)
   if(program MATCHES "${COPPICE_TEST_PROGRAMS}")
     add_executable(${program} ${sources})
   elseif(COPPICE_COMPILE_ALL_TESTS)
@@ -50,8 +51,8 @@ function(coppice_test_program program folder libraries)
   endif()
   coppice_compile(${program})
   target_compile_options(${program} PRIVATE ${COPPICE_TEST_OPTIONS})
-  # tests/ for shared helpers, src/ for the internal headers under test
-  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  # tests/ for shared helpers, src/ for the internal headers under test, the folder for what joined sources include
+  target_include_directories(${program} PRIVATE ${folder} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM libraries PREPEND coppice:: OUTPUT_VARIABLE links)
   target_link_libraries(${program} PRIVATE ${links} GTest::gtest_main)
 endfunction()
@@ -67,6 +68,46 @@ function(coppice_sources_with regex variable)
     endif()
   endforeach()
   set(${variable} ${kept} PARENT_SCOPE)
+endfunction()
+
+# coppice_join_sources(<program> <variable>): replaces the files of a list by generated ones that include up to
+# COPPICE_TESTS_PER_UNIT of them each. Most of the time to compile a test file goes into headers and into templates that
+# the next test file needs again. Each file is in a namespace of its own, so that equal names do not clash, and the headers
+# of all of them come first, outside of these namespaces. Files that add to the namespace coppice, and those that say in a
+# comment that they are compiled alone, stay as they are.
+function(coppice_join_sources program variable)
+  if(COPPICE_TESTS_PER_UNIT LESS_EQUAL 1)
+    return()
+  endif()
+  set(alone ${${variable}})
+  coppice_sources_with("^(namespace coppice|template <>|// Compiled alone)" alone)
+  set(members ${${variable}})
+  list(REMOVE_ITEM members ${alone})
+  list(LENGTH members count)
+  math(EXPR units "(${count} + ${COPPICE_TESTS_PER_UNIT} - 1) / ${COPPICE_TESTS_PER_UNIT}")
+
+  set(unit 0)
+  foreach(source IN LISTS members)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} includes REGEX "^#include ")
+    list(APPEND headers_${unit} ${includes})
+    cmake_path(GET source STEM stem)
+    string(APPEND files_${unit} "namespace in_${stem} {\n#include \"${source}\"\n}\n")
+    math(EXPR unit "(${unit} + 1) % ${units}")
+  endforeach()
+
+  set(joined)
+  while(units GREATER 0)
+    math(EXPR units "${units} - 1")
+    list(REMOVE_DUPLICATES headers_${units})
+    list(JOIN headers_${units} "\n" headers)
+    set(file ${PROJECT_BINARY_DIR}/joined/${program}_${units}.cpp)
+    file(CONFIGURE OUTPUT ${file} @ONLY CONTENT "${headers}\n${files_${units}}")
+    # g++ takes the unnamed namespace of an included file for one of a header.
+    set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    list(APPEND joined ${file})
+  endwhile()
+  set(${variable} ${alone} ${joined} PARENT_SCOPE)
 endfunction()
 
 # coppice_discover(<program> <prefix> <properties>): one CTest test per test case of a program, found when CTest runs.

@@ -7,6 +7,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 constexpr std::chrono::milliseconds a_tick{10};
 constexpr backoff doubling{.first = 1s, .cap = 8s, .reset_after = 1min};

@@ -7,6 +7,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 namespace signals = detail::signals;
 
 /// The text of the `ensure` that fires in `corrupt`.

@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 [[nodiscard]] actor_options answers(directive what) {
   return {.strategy = one_for_one({.decide = [what](const child_failure&) { return what; }})};

@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 /// Answers every failure of its children so, and writes down what it was told.
 struct judge_notes {
@@ -27,7 +28,7 @@ TEST(actor_failure, is_an_exception_of_any_type) {
   ASSERT_EQ(notes.seen.size(), 2U);
   EXPECT_EQ(notes.seen[0].reason.exception_type(), "std::runtime_error");
   EXPECT_EQ(notes.seen[0].reason.text(), "text");
-  EXPECT_EQ(notes.seen[0].reason.message(), "coppice::act");
+  EXPECT_EQ(notes.seen[0].reason.message(), "coppice::theatre::act");
   EXPECT_EQ(notes.seen[1].reason.exception_type(), "int");
   EXPECT_EQ(notes.seen[1].reason.what(), exit_reason::kind::error);
 }
@@ -241,7 +242,7 @@ TEST(actor_failure, in_started_counts_like_any_other) {
   EXPECT_EQ(s.book.take(), (lines{"p started", "a started", "a restarting", "a started", "a restarting", "a started",
                                   "a stopping", "a stopped"}));
   EXPECT_EQ(s.ended("a")->text(), "never");
-  EXPECT_EQ(s.ended("a")->message(), "actor::started");
+  EXPECT_EQ(s.ended("a")->message(), "coppice::actor::started");
 }
 
 TEST(actor_failure, in_started_after_a_restart_is_another_one_and_the_mail_waits) {

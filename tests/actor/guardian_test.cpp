@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 [[nodiscard]] actor_options guarded(actor_strategy how) { return {.guardian = std::move(how)}; }
 [[nodiscard]] decider always_says(directive what) {

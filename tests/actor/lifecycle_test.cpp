@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 // ---- birth
 
@@ -96,7 +97,7 @@ TEST(actor_stop, waits_for_a_slow_child_without_taking_mail) {
   EXPECT_EQ(s.end_of("p"), "lives");
   s.pass(2s);
   EXPECT_EQ(s.book.log.back(), "p stopped");
-  EXPECT_EQ(s.dead_letters_to("p"), (lines{"coppice::say"}));
+  EXPECT_EQ(s.dead_letters_to("p"), (lines{"coppice::theatre::say"}));
 }
 
 TEST(actor_stop, ends_timers_and_the_receive_timeout_also_while_it_waits_for_a_child) {
@@ -127,7 +128,7 @@ TEST(actor_stop, overtakes_the_mail_which_becomes_dead_letters) {
     p.note(" goes on");
   });
   EXPECT_EQ(s.book.take(), (lines{"a goes on", "a stopping", "a stopped"}));
-  EXPECT_EQ(s.dead_letters_to("a"), (lines{"coppice::say", "coppice::say"}));
+  EXPECT_EQ(s.dead_letters_to("a"), (lines{"coppice::theatre::say", "coppice::theatre::say"}));
   EXPECT_EQ(s.end_of("a"), "normal");
 }
 
@@ -271,7 +272,7 @@ TEST(actor_kill, stops_children_that_are_suspended_as_well) {
   s.rt().kill(s.who("p"));
   s.settle();
   EXPECT_EQ(s.book.take(), (lines{"a stopping", "a stopped"}));
-  EXPECT_EQ(s.dead_letters_to("a"), (lines{"coppice::say"}));
+  EXPECT_EQ(s.dead_letters_to("a"), (lines{"coppice::theatre::say"}));
 }
 
 TEST(actor_kill, of_a_child_frees_its_place_and_its_name) {
@@ -303,7 +304,7 @@ TEST(actor_poison, lets_what_came_before_be_handled_here_and_below) {
   EXPECT_LT(place(log, "a: two"), place(log, "a stopping"));
   EXPECT_LT(place(log, "a stopped"), place(log, "p stopped"));
   EXPECT_EQ(log.size(), 6U);
-  EXPECT_EQ(s.dead_letters_to("p"), (lines{"coppice::say"}));
+  EXPECT_EQ(s.dead_letters_to("p"), (lines{"coppice::theatre::say"}));
   EXPECT_EQ(s.end_of("p"), "normal");
 }
 

@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 using maker = actor_strategy (*)(strategy_options);
 constexpr maker kinds[] = {&one_for_one, &all_for_one};

@@ -10,6 +10,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 struct crash {};
 struct server {
@@ -69,7 +70,7 @@ void stop_process_in(stage& s, const std::string& hook) {
 TEST(hook, restarting_that_stops_a_process_which_waits_is_over_before_the_next_instance_begins) {
   stage s;
   stop_process_in(s, "restarting");
-  s.book.always["a started"] = [](player&, context& me) { (void)me.every(1s, coppice::say{"tick"}); };
+  s.book.always["a started"] = [](player&, context& me) { (void)me.every(1s, theatre::say{"tick"}); };
   (void)s.book.take();
   s.fail("a");
   EXPECT_EQ(s.book.take(), (lines{"a restarting", "a goes on", "a started"}));

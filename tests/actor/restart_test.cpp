@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 /// A top-level actor "p" with two children.
 void family(stage& s, const actor_options& how = {}) {
@@ -37,7 +38,7 @@ TEST(actor_restart, tells_the_cause) {
   EXPECT_EQ(cause.what(), exit_reason::kind::error);
   EXPECT_EQ(cause.exception_type(), "std::runtime_error");
   EXPECT_EQ(cause.text(), "out of luck");
-  EXPECT_EQ(cause.message(), "coppice::act");
+  EXPECT_EQ(cause.message(), "coppice::theatre::act");
 }
 
 TEST(actor_restart, shows_the_old_instance_its_children_and_the_new_one_none) {

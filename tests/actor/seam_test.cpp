@@ -8,6 +8,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 /// A node with a supervisor, workers, and actors that write into `play`.
 struct theatre {
@@ -20,7 +21,7 @@ struct theatre {
     return child<any_actor>(part(play, id, how)).with({.id = id});
   }
   void act(const std::string& name, deed d) {
-    f.rt().send(play.pids[name], coppice::act{std::move(d)});
+    f.rt().send(play.pids[name], coppice::theatre::act{std::move(d)});
     f.settle();
   }
   void fail(const std::string& name) { act(name, throws()); }

@@ -7,11 +7,10 @@
 #include <coppice/actor/actor.hpp>
 #include <coppice/runtime/runtime.hpp>
 
-namespace coppice {
-
-using namespace actor;
-
 namespace {
+
+using namespace coppice;
+using namespace coppice::actor;
 
 struct number {
   int n = 0;
@@ -123,4 +122,3 @@ TEST(send, to_a_pid_of_an_unknown_node_reaches_nobody_here) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -11,7 +11,7 @@
 #include <coppice/actor/actor.hpp>
 #include <coppice/sim/world.hpp>
 
-namespace coppice {
+namespace coppice::theatre {
 
 using namespace actor;
 using namespace std::chrono_literals;
@@ -132,8 +132,8 @@ class stage {
   [[nodiscard]] actor_ref<player> ref(const std::string& name) { return actor_ref<player>{who(name)}; }
 
   /// Without waiting for it.
-  void tell(const std::string& name, deed d) { rt().cast<coppice::act>(ref(name), std::move(d)); }
-  void tell(const std::string& name, const std::string& text) { rt().cast<coppice::say>(ref(name), text); }
+  void tell(const std::string& name, deed d) { rt().cast<theatre::act>(ref(name), std::move(d)); }
+  void tell(const std::string& name, const std::string& text) { rt().cast<theatre::say>(ref(name), text); }
   void act(const std::string& name, deed d) {
     tell(name, std::move(d));
     settle();
@@ -214,4 +214,4 @@ void in_many_orders(F f) {
   return std::ranges::find(log, line) - log.begin();
 }
 
-}  // namespace coppice
+}  // namespace coppice::theatre

@@ -8,6 +8,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 /// A process that is no actor.
 struct twig {

@@ -5,6 +5,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 [[nodiscard]] decider always_says(directive what) {
   return [what](const child_failure&) { return what; };
@@ -101,7 +102,7 @@ TEST(all_for_one_strategy, suspends_the_others_first) {
   EXPECT_EQ(count(s, "a: hello"), 1);
   EXPECT_EQ(count(s, "c: hello"), 1);
   EXPECT_EQ(s.end_of("x"), "shutdown");
-  EXPECT_EQ(s.dead_letters_to("x"), (lines{"coppice::say"}));
+  EXPECT_EQ(s.dead_letters_to("x"), (lines{"coppice::theatre::say"}));
 }
 
 TEST(all_for_one_strategy, lets_no_old_instance_of_a_sibling_take_mail_while_its_children_stop) {

@@ -11,6 +11,7 @@ namespace {
 
 using namespace coppice;
 using namespace coppice::actor;
+using namespace coppice::theatre;
 
 /// A parent and a child whose code does not return for a while.
 struct family : stage {

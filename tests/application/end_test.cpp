@@ -1,8 +1,9 @@
 // How programs end: restart types, failing starts, signals, limits; and the exit codes of all of them.
 #include "troupe.hpp"
 
-namespace coppice {
 namespace {
+
+using namespace coppice;
 
 application_options fragile(troupe& t, const std::string& name, restart how) {
   application_options app = t.app(name);
@@ -444,4 +445,3 @@ TEST(program, that_waits_in_the_simulation_lets_it_run) {
 }
 
 }  // namespace
-}  // namespace coppice

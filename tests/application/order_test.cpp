@@ -1,8 +1,9 @@
 // Applications start in order and stop in reverse, with their hooks.
 #include "troupe.hpp"
 
-namespace coppice {
 namespace {
+
+using namespace coppice;
 
 const lines both_up{"start storage", "+storage.child", "start web", "+web.child"};
 const lines both_down{"prep_stop web", "-web.child", "stop web", "prep_stop storage", "-storage.child", "stop storage"};
@@ -226,4 +227,3 @@ TEST(applications, are_one_program_on_a_runtime_at_a_time) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -1,3 +1,5 @@
+// Names of types.
+// Compiled alone: joined with others, its types would have other names.
 #include <gtest/gtest.h>
 
 #include <coppice/base/type_name.hpp>

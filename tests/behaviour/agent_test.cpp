@@ -7,9 +7,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 using scores = std::map<std::string, int>;
@@ -127,4 +127,3 @@ task<> count_together(self& me) {
 TEST(agent, loses_no_update_of_many_processes) { EXPECT_EQ(on_threads(count_together), exit_reason::normal()); }
 
 }  // namespace
-}  // namespace coppice

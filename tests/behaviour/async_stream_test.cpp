@@ -6,9 +6,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 struct pace {
@@ -463,4 +463,3 @@ TEST(async_stream, left_early_on_threads_leaves_nothing) {
 }
 
 }  // namespace
-}  // namespace coppice

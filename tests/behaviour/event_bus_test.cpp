@@ -8,9 +8,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 struct order {
@@ -255,4 +255,3 @@ TEST(event_bus, is_used_from_plain_threads_and_logs_a_handler_that_throws) {
 }
 
 }  // namespace
-}  // namespace coppice

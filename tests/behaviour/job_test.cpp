@@ -6,9 +6,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 struct go {};
@@ -472,4 +472,3 @@ TEST(job, whose_result_fails_to_be_handed_over_has_failed) {
 }
 
 }  // namespace
-}  // namespace coppice

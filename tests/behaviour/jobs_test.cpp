@@ -6,9 +6,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 struct noise {};
@@ -247,4 +247,3 @@ TEST(await_many, that_is_refused_leaves_nothing_for_the_next) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -5,9 +5,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 using names = registry<std::string>;
@@ -139,4 +139,3 @@ task<> counts_together(self& me) {
 TEST(registry_lock, serialises_processes_on_threads) { EXPECT_EQ(on_threads(counts_together), exit_reason::normal()); }
 
 }  // namespace
-}  // namespace coppice

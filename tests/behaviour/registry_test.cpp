@@ -8,9 +8,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 using names = registry<std::string, int>;
@@ -528,4 +528,3 @@ TEST(registry, is_not_stopped_by_a_message_that_looks_like_an_exit) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -10,9 +10,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace test;
 
 int no_value_today() { throw std::runtime_error{"no value today"}; }
@@ -120,4 +120,3 @@ task<> calculates(self& me) {
 TEST(behaviours, a_handler_that_waits_may_wait_for_jobs) { EXPECT_EQ(in_the_world(calculates), exit_reason::normal()); }
 
 }  // namespace
-}  // namespace coppice

@@ -13,8 +13,9 @@
 
 #include <coppice/env/environment.hpp>
 
-namespace coppice {
 namespace {
+
+using namespace coppice;
 
 /// The received signals, in order; `next` waits for one.
 class ears {
@@ -203,4 +204,3 @@ TEST_F(os_signals_of_this_machine, end_a_forked_child_and_are_not_heard_by_its_p
 }
 
 }  // namespace
-}  // namespace coppice

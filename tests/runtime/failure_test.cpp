@@ -1,4 +1,5 @@
 // Every process ends with exactly one reason, and a failure tells what failed.
+// Compiled alone: joined with others, its types would have other names.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

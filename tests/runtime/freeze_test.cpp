@@ -9,9 +9,9 @@
 
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace std::chrono_literals;
 
 struct tick {};
@@ -185,4 +185,3 @@ TEST(freeze, a_runtime_ends_although_processes_are_frozen) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -12,9 +12,9 @@
 #include "leaks.hpp"
 #include "support.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace detail;
 using namespace std::chrono_literals;
 
@@ -172,4 +172,3 @@ TEST(kernel_invariant, a_connection_has_a_transport) {
 }
 
 }  // namespace
-}  // namespace coppice

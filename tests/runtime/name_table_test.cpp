@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <runtime/internal/name_table.hpp>
 
-namespace coppice::detail {
 namespace {
+
+using namespace coppice;
+using namespace coppice::detail;
 
 class name_table_test : public testing::Test {
  protected:
@@ -63,4 +65,3 @@ TEST_F(name_table_test, a_label_stays_without_a_name_and_goes_with_the_process) 
 }
 
 }  // namespace
-}  // namespace coppice::detail

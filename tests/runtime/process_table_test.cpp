@@ -6,8 +6,10 @@
 
 #include <coppice/runtime/detail/process_table.hpp>
 
-namespace coppice::detail {
 namespace {
+
+using namespace coppice;
+using namespace coppice::detail;
 
 constexpr node_id here{7};
 
@@ -78,4 +80,3 @@ TEST(process_table, knows_the_parent_for_life_and_its_link_for_as_long_as_it_hol
 }
 
 }  // namespace
-}  // namespace coppice::detail

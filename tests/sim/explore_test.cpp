@@ -7,9 +7,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 TEST(explore, runs_the_property_in_a_world_of_each_seed) {
@@ -139,4 +140,3 @@ TEST(require, says_what_did_not_hold) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

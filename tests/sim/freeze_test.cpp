@@ -6,9 +6,10 @@
 #include "people.hpp"
 #include "waits.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 struct asks {
@@ -368,4 +369,3 @@ TEST(freeze, a_runtime_ends_although_processes_are_frozen) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

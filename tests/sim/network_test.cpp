@@ -5,9 +5,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 /// Two nodes, each with a process that watches a process of the other node.
@@ -319,4 +320,3 @@ TEST(network, a_bad_line_delays_calls_but_answers_each_once) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

@@ -3,9 +3,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 struct leaves_a_trace {
@@ -319,4 +320,3 @@ TEST(stick, a_crash_cleans_up_after_the_abandoned) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

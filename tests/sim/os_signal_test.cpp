@@ -3,9 +3,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 coppice::os_signals& signals_of(node& n) { return n.rt().host().env().os_signals(); }
@@ -94,4 +95,3 @@ TEST(os_signal, comes_between_other_things_as_the_seed_has_it) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

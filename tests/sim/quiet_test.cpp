@@ -3,9 +3,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 // ---- the limit of a run
@@ -274,4 +275,3 @@ TEST(quiet, a_runnable_process_is_seen_with_its_links_and_its_mail) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

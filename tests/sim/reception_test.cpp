@@ -6,9 +6,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 /// Instructions for the processes of these tests.
@@ -281,4 +282,3 @@ TEST(reception, a_kill_does_not_overtake_the_monitor_and_the_link_before_it_betw
 }
 
 }  // namespace
-}  // namespace coppice::sim

@@ -4,9 +4,10 @@
 #include "people.hpp"
 #include "waits.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 /// Everything these processes wait for arrives after one second; they are stuck for ten.
@@ -150,4 +151,3 @@ TEST(far_answer, to_a_deferred_request_comes_after_a_partition_that_heals_in_tim
 }
 
 }  // namespace
-}  // namespace coppice::sim

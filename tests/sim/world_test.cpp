@@ -6,9 +6,10 @@
 
 #include "people.hpp"
 
-namespace coppice::sim {
 namespace {
 
+using namespace coppice;
+using namespace coppice::sim;
 using namespace people;
 
 // ---- the seed
@@ -156,7 +157,7 @@ TEST(world, a_jump_of_the_wall_clock_does_not_move_timers) {
   world w{1};
   node& n = w.add_node();
   n.rt().spawn(ticks, &count);
-  clock& wall = n.rt().host().env().clock();
+  coppice::clock& wall = n.rt().host().env().clock();
   const wall_time before = wall.wall();
   w.run_for(10500ms);
   EXPECT_EQ(count, 10);
@@ -262,4 +263,3 @@ TEST(world, a_share_of_spawns_may_fail) {
 }
 
 }  // namespace
-}  // namespace coppice::sim

@@ -1,4 +1,5 @@
 // Child specs that live with the type, in all their forms.
+// Compiled alone: joined with others, its types would have other names.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,8 +1,9 @@
 // A supervisor that ends by itself says why, since its exit reason is `shutdown` in any case.
 #include "family.hpp"
 
-namespace coppice {
 namespace {
+
+using namespace coppice;
 
 task<> collects(self& me, std::vector<supervisor_ended>* into) {
   me.subscribe<supervisor_ended>();
@@ -58,4 +59,3 @@ TEST(supervisor_ended, is_not_published_by_a_supervisor_that_is_stopped) {
 }
 
 }  // namespace
-}  // namespace coppice

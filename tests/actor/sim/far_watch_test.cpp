@@ -9,12 +9,10 @@
 
 #include "seeds.hpp"
 
-namespace coppice {
-
-using namespace actor;
-
 namespace {
 
+using namespace coppice;
+using namespace coppice::actor;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t seed_count = 600;
@@ -253,4 +251,3 @@ TEST(far_watch, tells_of_each_end_once) { tell_of_each_end_once(1); }
 TEST(far_watch, tells_of_each_end_once_more) { tell_of_each_end_once(10'001); }
 
 }  // namespace
-}  // namespace coppice

@@ -6,12 +6,10 @@
 
 #include "seeds.hpp"
 
-namespace coppice {
-
-using namespace actor;
-
 namespace {
 
+using namespace coppice;
+using namespace coppice::actor;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t seed_count = 200;
@@ -90,4 +88,3 @@ TEST(gates, an_end_comes_behind_the_mail) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -6,12 +6,10 @@
 
 #include "seeds.hpp"
 
-namespace coppice {
-
-using namespace actor;
-
 namespace {
 
+using namespace coppice;
+using namespace coppice::actor;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t seed_count = 400;
@@ -114,4 +112,3 @@ TEST(process_children, an_actor_may_end_itself_over_the_exit_of_another) {
 }
 
 }  // namespace
-}  // namespace coppice

@@ -9,9 +9,10 @@
 
 #include "actor_world.hpp"
 
-namespace coppice::random_actors {
-
 namespace {
+
+using namespace coppice;
+using namespace coppice::random_actors;
 
 constexpr std::uint64_t seeds_each = 400;
 
@@ -95,4 +96,3 @@ TEST_F(random_actors, that_put_mail_aside) {
 TEST_F(random_actors, that_ask) { keep_the_rules({.notes = 40, .favourites = {deed::ask, deed::ask, deed::fail}}); }
 
 }  // namespace
-}  // namespace coppice::random_actors

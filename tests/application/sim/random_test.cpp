@@ -5,8 +5,9 @@
 #include "../troupe.hpp"
 #include "seeds.hpp"
 
-namespace coppice {
 namespace {
+
+using namespace coppice;
 
 using sim::require;
 
@@ -189,4 +190,3 @@ TEST(random_programs, start_and_stop_in_order_whatever_happens) {
 }
 
 }  // namespace
-}  // namespace coppice

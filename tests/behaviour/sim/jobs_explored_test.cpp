@@ -11,9 +11,9 @@
 
 #include "seeds.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace std::chrono_literals;
 
 /// What all processes of one world write down. Shared, because destructors of processes run when the world ends.
@@ -208,4 +208,3 @@ TEST(jobs_explored, jobs_are_ended_and_forgotten_without_a_trace) {
 }
 
 }  // namespace
-}  // namespace coppice

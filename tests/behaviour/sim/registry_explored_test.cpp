@@ -9,9 +9,9 @@
 
 #include "seeds.hpp"
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace std::chrono_literals;
 
 using names = registry<int, int>;
@@ -145,4 +145,3 @@ TEST(registry_explored, unique_entries_are_those_of_the_living) { seeds::hold(50
 TEST(registry_explored, duplicate_entries_are_those_of_the_living) { seeds::hold(500, property<groups>); }
 
 }  // namespace
-}  // namespace coppice

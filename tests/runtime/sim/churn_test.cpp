@@ -12,9 +12,9 @@
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
 #endif
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace std::chrono_literals;
 
 /// Bytes in use: of the heap, without what the pools have in reserve.
@@ -174,4 +174,3 @@ TEST(churn, a_day_of_it_leaves_memory_as_an_hour_did) {
 }
 
 }  // namespace
-}  // namespace coppice

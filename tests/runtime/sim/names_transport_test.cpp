@@ -4,9 +4,9 @@
 #include <coppice/runtime/transport.hpp>
 #include <coppice/sim/world.hpp>
 
-namespace coppice {
 namespace {
 
+using namespace coppice;
 using namespace std::chrono_literals;
 
 struct go {};
@@ -110,4 +110,3 @@ TEST(names_transport, the_news_that_a_process_was_abandoned_leave_once_the_name_
 }
 
 }  // namespace
-}  // namespace coppice

@@ -14,8 +14,10 @@
 
 #include "random_world.hpp"
 
-namespace coppice::random_programs {
 namespace {
+
+using namespace coppice;
+using namespace coppice::random_programs;
 
 constexpr std::uint64_t seeds_per_block = 400;
 constexpr std::uint64_t blocks = 20;
@@ -93,4 +95,3 @@ TEST_P(random_programs, keep_the_rules) {
 INSTANTIATE_TEST_SUITE_P(seeds, random_programs, testing::Range<std::uint64_t>(0, blocks));
 
 }  // namespace
-}  // namespace coppice::random_programs

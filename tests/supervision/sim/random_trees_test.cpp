@@ -10,8 +10,10 @@
 
 #include "tree_world.hpp"
 
-namespace coppice::random_trees {
 namespace {
+
+using namespace coppice;
+using namespace coppice::random_trees;
 
 constexpr std::uint64_t seeds_each = 400;
 
@@ -87,4 +89,3 @@ TEST_F(random_trees, that_strangers_meddle_with) {
 }
 
 }  // namespace
-}  // namespace coppice::random_trees
