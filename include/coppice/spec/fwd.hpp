@@ -6,7 +6,6 @@ namespace coppice {
 class child_start;
 struct backoff;
 struct child_info;
-struct child_options;
 struct child_spec;
 struct restart_limit;
 class restart_window;
