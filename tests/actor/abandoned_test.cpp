@@ -1,4 +1,4 @@
-// Actors that are stuck and given up: whoever waits for an answer of theirs hears so.
+// Stuck actors that were abandoned: a caller that waits for their answer gets an error.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -59,7 +59,7 @@ TEST(abandoned_actor, takes_no_more_calls_at_its_gate) {
   EXPECT_EQ(later, to_string(errc::noproc));
 }
 
-/// Is stuck in the call until it is let go.
+/// Is stuck in the call until the test releases it.
 struct stuck_actor {
   using protocol = coppice::protocol<number>;
   stuck_actor(std::latch& in, std::latch& out) : in_{&in}, out_{&out} {}

@@ -10,7 +10,7 @@ using namespace coppice;
 using namespace coppice::actor;
 using namespace coppice::studio;
 
-/// Its `priority` is no promise about mailboxes.
+/// Its `priority` is an ordinary member, not the priority of the message.
 struct ticket {
   int priority;
 };

@@ -176,7 +176,7 @@ TEST(message, can_be_handed_on_only_once) {
 
 // ---- calls
 
-/// Whoever waits for the answer hears so at once.
+/// The caller gets the error `no_reply` at once.
 template <class M>
 void expect_no_reply(stage& s, actor_ref<behaving> who) {
   const time_point before = s.world.now();

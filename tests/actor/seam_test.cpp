@@ -30,7 +30,7 @@ struct theatre {
     play.pids[name] = spawn_actor(f.rt(), part(play, name, how)).id();
     f.settle();
   }
-  /// A process that is no actor, as a child of an actor.
+  /// Gives an actor a child that is not an actor.
   void give(const std::string& parent, child_spec spec) {
     act(parent, [spec](player& p, context& me) { p.book().pids[spec.id] = me.spawn(spec).value_or(pid{}); });
   }

@@ -72,7 +72,7 @@ TEST(send, middleware_sees_what_is_sent_and_may_keep_it_back) {
   EXPECT_EQ(seen, 1112);
 }
 
-// Watches, or does no longer, and says how many ends it has heard of.
+// Begins or stops to watch, and replies with the number of ends that it was told of.
 struct look {
   using reply = int;
   bool watch = true;

@@ -147,7 +147,7 @@ class stage {
     stop_actor(rt(), who(name));
     settle();
   }
-  /// How much it has said since its last restart; -1: it takes no mail.
+  /// How many `say` it has handled since its last restart; -1: it handles no mail.
   [[nodiscard]] int said(const std::string& name) {
     const auto seen = std::make_shared<int>(-1);
     act(name, [seen](player& p, context&) { *seen = p.said; });

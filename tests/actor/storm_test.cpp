@@ -10,7 +10,7 @@ using namespace coppice;
 using namespace coppice::actor;
 using namespace coppice::theatre;
 
-/// A process that is no actor.
+/// A process that is not an actor.
 struct twig {
   using protocol = coppice::protocol<say>;
   twig(self& me, script* book, const std::string& name) { book->pids[name] = me.id(); }

@@ -1,5 +1,5 @@
 #pragma once
-// A simulated world with actors that do what a test tells them, and write down what they hear.
+// A simulated world with actors that do what a test tells them, and write down what they receive.
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,7 +41,7 @@ struct whisper {
   static constexpr bool keeps_receive_timeout = true;
 };
 
-/// Writes `<name>: <what>` for all that it hears; answers questions with their text.
+/// Writes `<name>: <what>` for all that it receives; answers questions with their text.
 class player {
  public:
   using protocol = coppice::protocol<act, note, question, urgent_note, ranked_note, whisper, std::string, error>;

@@ -76,7 +76,7 @@ struct judge : counter {
 actor_ref<judge> decides_nothing(runtime& rt) { return spawn_actor(rt, props<judge>()); }
 
 #elif CASE == 8
-// refused: handlers of actors are no coroutines
+// refused: handlers of actors must not be coroutines
 struct patient {
   using protocol = coppice::protocol<bump>;
   static task<int> handle(bump, context&);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a run of random actors leaves: who was spawned by whom, what each instance heard of its life, what was decided,
+/// What a run of random actors leaves: who was spawned by whom, which hooks of each instance ran, what was decided,
 /// and where the mail went.
 #include <charconv>
 #include <deque>
@@ -103,7 +103,7 @@ struct verdict {
   directive what = directive::restart;
   std::chrono::nanoseconds after{0};
 };
-/// What a decider has said.
+/// What a decider returned.
 struct word {
   judgement said;
   std::size_t restarts = 0;

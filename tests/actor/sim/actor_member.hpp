@@ -1,6 +1,6 @@
 #pragma once
-/// The members of a random hierarchy: they do what their mail says, fail where their luck runs out, and write down what
-/// they hear.
+/// The members of a random hierarchy: they do what their mail says, fail at random, and write down which hooks and
+/// messages reach them.
 #include <stdexcept>
 
 #include "actor_log.hpp"

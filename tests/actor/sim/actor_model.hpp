@@ -70,7 +70,7 @@ class model {
     }
     return false;
   }
-  /// Its parent was stopped or restarted before. (One without an instance hears of neither.)
+  /// Its parent was stopped or restarted before. (Without an instance, no hook runs.)
   [[nodiscard]] bool was_shut_down(const life& l) const {
     if (!l.parent) return false;
     const life& parent = p_.lives.at(l.parent);
@@ -89,7 +89,7 @@ class model {
   std::map<pid, std::vector<const verdict*>> by_child_;
 };
 
-/// The order in which instances hear of their life.
+/// The order in which the hooks of an instance run.
 inline void model::check_hooks(const life& l) const {
   using kind = entry::kind;
   std::optional<kind> before;

@@ -1,4 +1,4 @@
-// Actors with children that are no actors, which fail, wait for their restart, and are stopped meanwhile: every
+// Actors with children that are not actors, which fail, wait for their restart, and are stopped meanwhile: every
 // instance is made, told and unmade once, and no process is left over.
 #include <gtest/gtest.h>
 

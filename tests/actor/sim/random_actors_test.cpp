@@ -1,5 +1,5 @@
-// Random hierarchies of actors under random failures, in every hook. What each instance hears, what is decided, and
-// where the mail goes is written down, and a model judges it. Where what is:
+// Random hierarchies of actors under random failures, in every hook. The hooks of each instance, the decisions and
+// the way of the mail are written down, and a model judges them. The files:
 //   actor_log.hpp     what a run leaves
 //   actor_member.hpp  the actors
 //   actor_plan.hpp    random hierarchies and strategies

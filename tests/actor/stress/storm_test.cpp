@@ -1,8 +1,8 @@
 // Everything at once, on real threads: actors that fail, restart, spawn, stop and poison each other, ask and wait for
-// room, plain threads that send and kill, and witnesses whom nobody harms: they must hear of every end that they watch
-// exactly once, and have an answer to all that they ask.
+// room, plain threads that send and kill, and witnesses whom nobody harms: they must be told exactly once of every end
+// that they watch, and get an answer to every question.
 //
-// The amount of work is fixed. With COPPICE_STORM_SECONDS=60 it goes on for so long instead, for use under tsan.
+// The amount of work is fixed. COPPICE_STORM_SECONDS=60 makes it run for 60 seconds instead, for use under tsan.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -98,7 +98,8 @@ struct ask {
 };
 struct last_words {};
 
-/// What all instances of an actor share. Only one of them is there at a time: what is no atomic is the actor's own.
+/// What all instances of an actor share. Only one of them exists at a time, so that the actor alone uses the members
+/// that are not atomic.
 struct record {
   unsigned seed = 0;
   int depth = 0;

@@ -43,7 +43,7 @@ void call_handler(A& object, context& me, M& message) {
   };
   using gives = decltype(run());
   static_assert(!is_task<gives>,
-                "handlers of actors are no coroutines: use context::reenter_after for what has to be waited for");
+                "handlers of actors must not be coroutines: use context::reenter_after to wait for something");
   if constexpr (std::is_void_v<gives>) {
     run();
     if constexpr (callable_message<M>)
