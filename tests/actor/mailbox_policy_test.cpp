@@ -57,7 +57,7 @@ class sender {
   round_of_mail* round_;
 };
 
-TEST(gate, keeps_the_order_of_a_sender_whose_receiver_begins_meanwhile) {
+TEST(mailbox_policy, keeps_the_order_of_a_sender_whose_receiver_begins_meanwhile) {
   std::vector<int> in_order;
   for (int i = 0; i <= early; ++i) in_order.push_back(i);
   std::deque<round_of_mail> rounds;  // longer than the runtime, whatever happens
@@ -80,7 +80,7 @@ tree_node look(stage& s, pid who) {
   return *seen;
 }
 
-TEST(gate, does_not_hide_an_actor_that_is_suspended_or_full_from_the_tree) {
+TEST(mailbox_policy, does_not_hide_an_actor_that_is_suspended_or_full_from_the_tree) {
   for (const std::size_t capacity : {0U, 10U, 1U}) {
     stage s;
     const auto a = s.enter(
@@ -102,7 +102,7 @@ struct news {
   int number;
 };
 
-TEST(gate, does_not_let_a_publisher_wait) {
+TEST(mailbox_policy, does_not_let_a_publisher_wait) {
   stage s;
   const auto observer =
       spawn_actor(s.rt, props<behaving>([] {

@@ -1,5 +1,5 @@
-// Mailboxes with a gate: a pill and the news of an end come behind the mail that was sent before them, whether that
-// waits in the gate or for room in it.
+// Limited mailboxes: a poison pill and the notice of an end come behind the mail that was sent before them, whether
+// that mail waits in the mailbox or for room in it.
 #include <gtest/gtest.h>
 
 #include <coppice/actor/actor.hpp>
@@ -59,14 +59,14 @@ class talker {
 };
 
 void play(sim::world& w, bool poisons) {
-  runtime& rt = w.add_node("gates", {.processes = 1U << 10U, .level = log_level::off}).rt();
+  runtime& rt = w.add_node("mailboxes", {.processes = 1U << 10U, .level = log_level::off}).rt();
   sim::dice& d = w.chance();
   seen s;
   actor::mailbox box{.capacity = 1 + d.below(3), .when_full = when_full::sender_waits, .waits_at_most = 1h};
   if (d.chance(0.3)) box = {.by_priority = true};
   const auto to = spawn_actor(rt, props<listener>(&s).with({.mailbox = box}));
   const auto from = spawn_actor(rt, props<talker>());
-  if (d.chance(0.5)) w.run_for(1ms);  // else the mail comes before the gate is there
+  if (d.chance(0.5)) w.run_for(1ms);  // else the mail comes before the receiver has begun
   if (!poisons) rt.cast<pid>(to, from.id());
   w.run_for(d.between(0ns, 1us));
   const int letters = static_cast<int>(1 + d.below(8));
@@ -80,10 +80,10 @@ void play(sim::world& w, bool poisons) {
   sim::require(rt.counters().dead_letters == 0, "there are dead letters");
 }
 
-TEST(gates, a_pill_comes_behind_the_mail) {
+TEST(mailbox_policies, a_pill_comes_behind_the_mail) {
   seeds::hold(seed_count, [](sim::world& w) { play(w, true); });
 }
-TEST(gates, an_end_comes_behind_the_mail) {
+TEST(mailbox_policies, an_end_comes_behind_the_mail) {
   seeds::hold(seed_count, [](sim::world& w) { play(w, false); });
 }
 
