@@ -16,7 +16,7 @@ void life_cycle::on(life_event event, const exit_reason& why) {
 void life_cycle::execute(life_action what, const exit_reason& why, bool answers_failure) {
   switch (what) {
     case life_action::forbidden:       // `change` does not return it
-    case life_action::report_failure:  // by `fault_handling::fail`, which knows the reason
+    case life_action::report_failure:  // done by `fault_handling::fail`
     case life_action::ignore:
     case life_action::none: return;
     case life_action::create_instance: return create();
@@ -103,8 +103,8 @@ void life_cycle::replace_instance(bool answers_failure) {
   fault_handling faults{me_, t_};
   const pid escalated = std::exchange(me_.escalated_child, {});
   if (child_record* c = me_.find_child(escalated)) {
-    // It was suspended by its own failure and not by this actor's.
-    faults.restart_child(*c, exit_reason::shutdown("its parent was restarted for it"));
+    // This child was suspended by its own failure, not by this actor's: it is restarted and skips one resume.
+    faults.restart_child(*c, exit_reason::shutdown("its failure restarted its parent"));
     faults.tell_children(signals::resume{}, escalated);
     for (std::uint32_t i = 1; i < ended; ++i) faults.tell_children(signals::resume{});
   } else {

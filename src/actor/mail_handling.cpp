@@ -68,8 +68,8 @@ void mail_handling::continue_with_mail() {
   }
 }
 
-/// Stops at the end of the turn's budget, and when a signal waits that goes first. The rest stays aside, so that a
-/// failure does not move all of it.
+/// Stops when the turn's budget is used up or an urgent signal is pending. Mail is taken one by one, so that nothing
+/// has to be put back after a failure.
 void mail_handling::replay() {
   me_.aside.replay_scheduled = false;
   struct replaying {
@@ -96,7 +96,7 @@ void mail_handling::replay() {
 }
 
 namespace {
-/// Says which message is being handled, for a thread that abandons the actor: it has to answer the call in it.
+/// Publishes the message being handled: a thread that abandons the actor has to answer the call in it.
 class message_in_hand {
  public:
   message_in_hand(std::atomic<envelope*>& hand, const turn& t, envelope& mail) : hand_{hand}, t_{t} {
@@ -105,8 +105,8 @@ class message_in_hand {
   }
   ~message_in_hand() {
     hand_.store(nullptr, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other thread executes the barrier
-    (void)was_abandoned(t_);  // a thread that is about to abandon the actor must be done with the envelope
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with `barrier_everywhere` of the other thread
+    (void)was_abandoned(t_);  // waits until a thread that abandons the actor no longer uses the envelope
   }
   message_in_hand(const message_in_hand&) = delete;
   message_in_hand& operator=(const message_in_hand&) = delete;
@@ -121,7 +121,7 @@ void mail_handling::receive_outside_of_queue(envelope& e) {
   const message_in_hand now{me_.mail_in_hand, t_, e};
   verdict v = verdict::alive;
   if (!receive_system_message(e, v)) handler_calls{me_, t_}.deliver(e);
-  ensure(v != verdict::kept, "mail that was being replayed was put aside again");
+  ensure(v != verdict::kept, "mail from outside of the queue was put aside again");
 }
 
 void mail_handling::unstash(std::size_t how_many) {
@@ -138,7 +138,7 @@ void mail_handling::unstash(std::size_t how_many) {
 // ---- mailboxes with a limit or with priorities
 
 void mail_handling::receive_from_gate() {
-  ensure(me_.rare && me_.rare->policy, "a mail token reached an actor without a limited mailbox");
+  ensure(me_.rare && me_.rare->policy, "a mail token reached an actor without a mailbox policy");
   if (!me_.next_in_turn()) {
     me_.rare->mail_token_parked = true;
     return;
@@ -149,7 +149,7 @@ void mail_handling::receive_from_gate() {
   t_.message = mail->type;
   try {
     receive_outside_of_queue(*mail);
-  } catch (...) {  // without a token the policy would never be looked at again
+  } catch (...) {  // without a token the actor would take no more mail from the policy
     host().push_token(me_.id());
     throw;
   }

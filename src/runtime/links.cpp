@@ -124,14 +124,13 @@ std::optional<link_state> links::remove(slot& p, pid other) {
 
 void links::receive(slot& p, const link_signal& l) {
   if (table_.is_linked_parent(p, l.from)) return;
-  // The link was tied when it arrived. If it was there already, one tie is enough.
+  // A link from another node was tied on arrival. If `p` had it already, remove the second tie.
   if (!side_of(table_, p).links.insert(l.from, {.over = l.over}))
     remote_.untie({.local = table_.pid_of(p), .remote = l.from, .what = tie::kind::link, .over = l.over});
 }
 
 void links::receive(slot& p, const unlink_signal& u) {
-  // If both sides have unlinked, each waits for the confirmation of its own number only; a link made in between belongs
-  // to neither unlink.
+  // If `p` has unlinked too, its entry stays until its own unlink is confirmed.
   if (holds(p, u.from)) (void)remove(p, u.from);
   send_small<signal::unlink_ack>(u.from, unlink_signal{table_.pid_of(p), u.number});
 }
@@ -188,7 +187,7 @@ void links::adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watche
     side_block& side = side_of(table_, me);
     if (linked) side.links.insert(child, {});
     if (watched_as) side.monitors.insert(watched_as.value(), child);
-  } else if (linked) {  // the spawner has ended: the link notifies the child
+  } else if (linked) {  // the spawner has ended: send the exit that the link would have sent
     kernel_.send_exit(child, {mine, exit_reason::noproc(), true});
   }
 }
@@ -236,7 +235,7 @@ void links::apply_ahead(slot& p, envelope& e) {
 void links::notify_end(slot& p, pid me, const exit_reason& why) {
   side_block* side = p.side;
   if (side == nullptr) return;
-  // Only the owner changes the block, and sending takes no lock of ours: reading needs no lock.
+  // Only the owner of `p` changes the block, so sending does not change it meanwhile.
   side->links.for_each([&](pid other, const link_state& l) {
     remote_.untie({.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
     if (l.unlinking == 0) kernel_.send_exit(other, {me, why, true});

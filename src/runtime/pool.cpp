@@ -13,7 +13,7 @@ namespace {
 struct depot {
   std::mutex mutex;
   block* full = nullptr;   // a stack of magazines
-  block* loose = nullptr;  // what ended threads left, less than a magazine each
+  block* loose = nullptr;  // single blocks from the working lists of ended threads
   void put(block* m) noexcept { m->next_full = std::exchange(full, m); }
 };
 
@@ -22,8 +22,8 @@ std::array<depot, pool_classes>& depots() {
   return *all;
 }
 
-// Fresh memory comes in large aligned pieces and is never given back. A thread's first piece is touched page by page,
-// so that a thread that needs little takes little; the others are on huge pages where the kernel has them.
+// Fresh memory comes in large aligned pieces and is never freed. A thread's first piece uses small pages, so that a
+// thread that needs little memory takes little; its later pieces use huge pages if the kernel has them.
 char* carve(std::size_t size) {
   constexpr std::size_t piece = std::size_t{2} << 20U;
   if (static_cast<std::size_t>(memory.fresh_end - memory.fresh) < size) {
@@ -74,7 +74,7 @@ void* allocate_slow(std::size_t c) {
     }
     if (mine.list != nullptr) return mine.take();
   }
-  // A whole magazine at once: asking the depot for every fresh block would make its lock the hottest place of all.
+  // Carve a whole magazine at once: carving single blocks would take the depot's lock for each of them.
   const std::size_t size = (c + 1) * pool_grain;
   char* run = carve(size * magazine);
   for (int i = magazine - 1; i > 0; --i) {

@@ -16,7 +16,7 @@ slot* map_slots(std::size_t count) {
       ::mmap(nullptr, sizeof(slot) * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc{};
   auto* slots = static_cast<slot*>(memory);
-  // Huge pages come whole: a hundred thousand processes are not worth them, a million are.
+  // The first 131072 slots stay on small pages: the first touch of a huge page takes 2 MiB.
   constexpr std::size_t first_part = std::size_t{8} << 20U;
   if (const std::size_t all = sizeof(slot) * count; all > first_part)
     ::madvise(slots + first_part / sizeof(slot), all - first_part, MADV_HUGEPAGE);
@@ -76,7 +76,7 @@ std::size_t process_table::take_some(std::uint32_t* into, std::size_t most) {
   }
   if (n != 0) return n;
   const auto want = static_cast<std::uint32_t>(most);
-  if (used_.load(std::memory_order_relaxed) + want >= size_) return 0;  // the last few are taken one by one
+  if (used_.load(std::memory_order_relaxed) + want >= size_) return 0;  // `take` hands out the last few
   const std::uint32_t first = used_.fetch_add(want, std::memory_order_relaxed);
   if (first + want > size_) return 0;
   for (std::uint32_t i = want; i > 0; --i) into[n++] = first + i - 1;

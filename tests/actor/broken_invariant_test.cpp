@@ -56,7 +56,7 @@ TEST(broken_actor, got_a_gate_token_without_a_limited_mailbox) {
   s.root("a");
   s.rt().host().push_token(s.who("a"));
   s.settle();
-  expect_found(s.end_of("a"), "a mail token reached an actor without a limited mailbox");
+  expect_found(s.end_of("a"), "a mail token reached an actor without a mailbox policy");
 }
 
 TEST(broken_actor, ends_with_its_children_and_nobody_is_asked) {

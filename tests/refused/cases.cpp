@@ -1,5 +1,5 @@
-// What must not compile, one case at a time (-D CASE=n), each with the words it is refused with; CASE=0 is the control.
-// See check.py.
+// Code that must not compile, one case at a time (-D CASE=n), each with a part of the expected error. CASE=0 must
+// compile. See check.py.
 #include <coppice/actor/router.hpp>
 #include <coppice/runtime/runtime.hpp>
 
@@ -61,7 +61,7 @@ struct starter {
 void is_no_plain_process(runtime& rt) { (void)rt.spawn<starter>(); }
 
 #elif CASE == 6
-// refused: a handler for a message of the actor's life is never called
+// refused: a handler for a lifecycle message is never called
 struct eager : counter {
   using counter::handle;
   static void handle(started&, context&) {}
@@ -69,7 +69,7 @@ struct eager : counter {
 actor_ref<eager> takes_started_by_reference(runtime& rt) { return spawn_actor(rt, props<eager>()); }
 
 #elif CASE == 7
-// refused: the class's decide() is never asked
+// refused: the class's decide() is never called
 struct judge : counter {
   static bool decide(const child_failure&) { return true; }
 };
@@ -84,7 +84,7 @@ struct patient {
 actor_ref<patient> waits_in_a_handler(runtime& rt) { return spawn_actor(rt, props<patient>()); }
 
 #elif CASE == 9
-// refused: a rule stands behind one for its base class
+// refused: a rule comes after one for its base class
 decider has_a_rule_that_is_never_reached() {
   return decide_by(directive::stop, on<std::exception>(directive::restart), on<std::logic_error>(directive::stop));
 }
@@ -102,7 +102,7 @@ actor_ref<speaker> answers_with_a_pointer(runtime& rt) { return spawn_actor(rt, 
 props<counter> has_other_arguments() { return props<counter>(41, "x"); }
 
 #elif CASE == 12
-// refused: a handler for a message of the actor's life is never called
+// refused: a handler for a lifecycle message is never called
 struct reversed : counter {
   using counter::handle;
   static void handle(context&, started) {}

@@ -92,11 +92,11 @@ TEST(explore, no_seeds_at_all_are_refused) {
   EXPECT_THROW((void)explore({.name = "none", .seeds = 0}, [](world&) {}), std::invalid_argument);
 }
 
-/// Sets the seed of the environment for as long as it lives.
+/// Sets COPPICE_SEED until the end of the scope.
 struct seed_in_environment {
   explicit seed_in_environment(const char* seed) {
-    ::setenv("COPPICE_SEED", seed, 1);
-  }  // NOLINT(concurrency-mt-unsafe): one thread
+    ::setenv("COPPICE_SEED", seed, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  }
   ~seed_in_environment() { ::unsetenv("COPPICE_SEED"); }  // NOLINT(concurrency-mt-unsafe): one thread
   seed_in_environment(const seed_in_environment&) = delete;
   seed_in_environment& operator=(const seed_in_environment&) = delete;

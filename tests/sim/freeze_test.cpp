@@ -44,7 +44,7 @@ task<> freezes_its_own_tree(self& me, pid root, result<frozen>* into) {
 }
 task<> freezer_of(self&, pid who, result<frozen>* into) { *into = co_await freeze(who, 1s); }
 
-/// What such a process waits for comes after a second; it is frozen for ten.
+/// What the process waits for arrives after one second; the process is frozen for ten.
 void expect_frozen(task<> (*body)(self&, time_point*), std::uint64_t seed) {
   time_point woken{};
   world w{seed};
@@ -57,7 +57,7 @@ void expect_frozen(task<> (*body)(self&, time_point*), std::uint64_t seed) {
   EXPECT_TRUE(got->still_inside.empty());
   EXPECT_EQ(n.rt().info(who)->state, process_state::frozen);
   w.run_for(10s);
-  EXPECT_EQ(woken, time_point{}) << "it goes on though it is frozen, seed " << seed;
+  EXPECT_EQ(woken, time_point{}) << "a frozen process went on, seed " << seed;
   EXPECT_TRUE(n.rt().thaw(who));
   EXPECT_TRUE(w.run());
   EXPECT_GE(woken - begin, 10s);
@@ -186,7 +186,7 @@ TEST(freeze, of_a_subtree_takes_all_linked_descendants) {
   }
 }
 
-/// Frozen in the middle of a chain of spawns, wherever the seed happens to be.
+/// Freezes a subtree within a chain of spawns; the seed decides after how many steps.
 TEST(freeze, a_child_that_is_started_later_is_frozen_before_it_begins) {
   std::uint64_t caught = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -253,7 +253,7 @@ TEST(freeze, a_monitor_is_told_of_a_process_that_was_killed_before_it_began) {
   }
 }
 
-/// Its child is spawned by a process that is killed before the child begins.
+/// Spawns a linked child when told to. The test kills this process before the child begins.
 task<> spawns_and_lives(self& me, std::vector<pid>* begun) {
   begun->push_back(me.id());
   me.trap_exits();
@@ -280,7 +280,7 @@ TEST(freeze, a_child_whose_parent_was_killed_before_it_began_is_frozen_too) {
     n.rt().send(spawner, number{1});
     while (n.rt().counters().spawned < 3) ASSERT_TRUE(w.step());
     ASSERT_TRUE(n.rt().host().freeze({.root = root, .subtree = true}, {}).has_value());
-    if (begun.size() != 1) continue;  // the child was faster
+    if (begun.size() != 1) continue;  // the child began before the freeze
     ++tried;
     n.rt().kill(spawner);
     w.run_for(1s);
@@ -303,7 +303,7 @@ TEST(freeze, names_those_that_are_stuck_in_their_code_at_the_limit) {
   EXPECT_EQ(answer->still_inside, std::vector<pid>{who});
   EXPECT_GE(w.now() - begin, 2s);
   w.run_for(20s);
-  EXPECT_EQ(n.rt().info(who)->state, process_state::frozen) << "it stops when it comes out of its code";
+  EXPECT_EQ(n.rt().info(who)->state, process_state::frozen) << "it must freeze when its code returns";
   EXPECT_TRUE(n.rt().thaw(who));
   w.run_for(1ms);
   EXPECT_EQ(got.numbers.size(), 1U);

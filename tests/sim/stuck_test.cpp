@@ -20,7 +20,7 @@ void expect_held(task<> (*body)(self&, time_point*), std::uint64_t seed) {
   const time_point begin = w.now();
   n.stick(who, 10s);
   w.run_for(9s);
-  EXPECT_EQ(woken, time_point{}) << "it goes on though it is stuck, seed " << seed;
+  EXPECT_EQ(woken, time_point{}) << "a stuck process went on, seed " << seed;
   EXPECT_EQ(n.rt().counters().stalls, 1U);
   EXPECT_EQ(n.rt().info(who)->state, process_state::running);
   EXPECT_TRUE(w.run());

@@ -128,7 +128,7 @@ namespace coppice::actor {
 /// without an exception. A rule for a base class must come after those for its derived classes.
 template <class... Es>
 [[nodiscard]] decider decide_by(directive otherwise, exception_rule<Es>... rules) {
-  static_assert(!detail::shadowed<Es...>::value, "a rule stands behind one for its base class, and is never reached");
+  static_assert(!detail::shadowed<Es...>::value, "a rule comes after one for its base class, and is never reached");
   return [=](const child_failure& f) {
     std::optional<directive> found;
     if (f.what) static_cast<void>(((found = detail::match(f.what, rules)) || ...));

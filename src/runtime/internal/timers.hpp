@@ -25,11 +25,11 @@ class wheel {
     std::uint32_t generation;
   };
   armed arm(tick due, time_point exact, pid to, envelope* e);
-  /// The envelope of a timer still pending, which is then gone; null: it is not.
+  /// Removes a pending timer and returns its envelope; null: the timer is not pending.
   [[nodiscard]] envelope* disarm(std::uint32_t index, std::uint32_t generation);
   [[nodiscard]] std::optional<time_point> due_of(std::uint32_t index, std::uint32_t generation);
-  /// Sends what is due at `now` or before. Done under the lock, so that a cancel that comes too late finds the message
-  /// sent. Signals that are not simply pushed into a mailbox are put into `later`, to be sent without the lock, because
+  /// Sends what is due at `now` or before. Plain pushes into a mailbox are done under the lock, so that a cancel that
+  /// finds no timer finds the message sent. Other signals are put into `later`, to be sent without the lock, because
   /// sending them may destroy messages or take locks.
   void advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& later);
   /// No timer fires before this tick; none when nothing is pending.
@@ -38,17 +38,16 @@ class wheel {
   void take_all(std::vector<envelope*>& into);
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  spin_lock lock;  // guards all of the above
+  spin_lock lock;  // held by the caller of every function above
 
  private:
   static constexpr unsigned bits = 8;
   static constexpr unsigned width = 1U << bits;
   static constexpr unsigned levels = 5;
-  static constexpr tick horizon = tick{1}
-                                  << (bits * levels - 1);  // 17 years; what is later is put back when it comes up
+  static constexpr tick horizon = tick{1} << (bits * levels - 1);  // 17 years; later timers are inserted again then
   static constexpr std::uint32_t none = 0;
 
-  struct entry {  // entries are named by their place, 0 is nobody's
+  struct entry {  // identified by its index; index 0 is not used
     std::uint32_t before = none;
     std::uint32_t after = none;
     std::uint32_t generation = 0;
@@ -75,10 +74,10 @@ class wheel {
   std::vector<std::uint32_t> lists_;  // the first entry of each place of each level; made on first use
   std::array<std::array<std::uint64_t, width / 64>, levels> used_{};
   static constexpr std::uint32_t chunk = 1024;
-  std::vector<std::unique_ptr<entry[]>> chunks_;  // entries stay where they are, and many lie side by side
-  std::uint32_t places_ = 1;                      // how many entries there are
-  std::uint32_t free_ = none;                     // the first of those not in use; `after` leads on
-  std::vector<std::uint32_t> due_;                // of the tick that fires
+  std::vector<std::unique_ptr<entry[]>> chunks_;  // blocks of `chunk` entries: an entry never moves
+  std::uint32_t places_ = 1;                      // the index of the next new entry
+  std::uint32_t free_ = none;                     // the first free entry; `after` is the next
+  std::vector<std::uint32_t> due_;                // scratch of `fire`: the entries of one tick
   std::uint64_t armed_ = 0;
 };
 

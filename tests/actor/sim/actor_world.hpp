@@ -1,10 +1,10 @@
 #pragma once
-/// One run: random hierarchies, faults while they work, quiet, and their end.
+/// One run: random hierarchies of actors work under faults, rest without faults, and are stopped.
 #include "actor_model.hpp"
 
 namespace coppice::random_actors {
 
-/// What a run is like, with weights.
+/// Settings of a run. `notes`, `kills`, `stops` and `poisons` are relative weights.
 struct trouble {
   climate land{};
   std::uint64_t notes = 20;
@@ -12,11 +12,11 @@ struct trouble {
   std::uint64_t stops = 1;
   std::uint64_t poisons = 1;
   std::size_t phases = 12;
-  double luck = 0.05;
+  double luck = 0.05;  // the share of hooks that fail
   std::vector<deed> favourites{};
 };
 
-/// Writes down what the event stream tells.
+/// Records the decisions, dead letters and process ends that the runtime publishes.
 inline task<> observer(self& me, program* p) {
   for (;;) {
     const auto event = co_await me.receive<supervision_event, dead_letter, process_ended>();
@@ -42,7 +42,7 @@ class run {
     for (sim::node& n : world_.nodes()) n.crash();
   }
   void play();
-  /// Everybody who lives takes mail.
+  /// Injects no faults for a while, then checks that every live actor handles mail.
   void rest();
   void end();
 
@@ -130,10 +130,10 @@ inline void run::rest() {
   program_.judge();
   for (const pid who : asked) {
     const life& l = program_.lives.at(who);
-    sim::require(!l.end, to_string(who) + " ends although all is quiet");
-    sim::require(l.probed == probes_, to_string(who) + " lives, and takes no mail");
+    sim::require(!l.end, to_string(who) + " ended while no faults were injected");
+    sim::require(l.probed == probes_, to_string(who) + " is alive but did not handle the probe");
     sim::require(l.living == l.attempts, to_string(who) + " lives without an instance");
-    sim::require(l.letters.front.empty(), to_string(who) + " has lost what was unstashed");
+    sim::require(l.letters.front.empty(), to_string(who) + " did not get all unstashed mail");
   }
   model{program_}.run();
   program_.calm = false;
@@ -141,7 +141,7 @@ inline void run::rest() {
 
 inline void run::end() {
   rest();
-  if (dice().chance(0.5)) {  // while it works
+  if (dice().chance(0.5)) {  // stop the actors while they handle messages
     for (int n = 0; n < 10; ++n) send_one();
     world_.run_for(dice().between(0ns, 2us));
   }
@@ -158,8 +158,8 @@ inline void run::end() {
   world_.run_for(2min);
   program_.judge();
   for (const auto& [who, l] : program_.lives) {
-    sim::require(!rt().alive(who), to_string(who) + " outlives its top");
-    sim::require(l.end.has_value() && l.living == 0, to_string(who) + ": something is left of it");
+    sim::require(!rt().alive(who), to_string(who) + " is alive after its root was stopped");
+    sim::require(l.end.has_value() && l.living == 0, to_string(who) + " has no recorded end, or an instance is left");
   }
   model{program_}.run();
 }

@@ -1,6 +1,6 @@
-// Everything at once, on real threads: actors that fail, restart, spawn, stop and poison each other, ask and wait for
-// room, plain threads that send and kill, and witnesses whom nobody harms: they must be told exactly once of every end
-// that they watch, and get an answer to every question.
+// Stress test on real threads. Actors fail, restart, spawn, stop, poison and call each other and wait for full
+// mailboxes; plain threads send and kill. Witnesses are actors that nobody stops: each must be notified exactly once
+// of every termination that it watches, and each of its calls must complete.
 //
 // The amount of work is fixed. COPPICE_STORM_SECONDS=60 makes it run for 60 seconds instead, for use under tsan.
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ constexpr std::int64_t work = 100'000;
 constexpr std::size_t outsiders = 3;
 constexpr int most_people = 400;
 
-/// Whom one may meet: all who live.
+/// The registry of live actors; `meet` picks one of them.
 class square {
  public:
   void enter(const void* key, pid who) {
@@ -98,8 +98,8 @@ struct ask {
 };
 struct last_words {};
 
-/// What all instances of an actor share. Only one of them exists at a time, so that the actor alone uses the members
-/// that are not atomic.
+/// State shared by all instances of an actor. Only one instance exists at a time, so the members that are not atomic
+/// need no lock.
 struct record {
   unsigned seed = 0;
   int depth = 0;
@@ -247,7 +247,7 @@ props<mortal> some_mortal(storm* s, unsigned seed, int depth, bool top) {
   auto r = std::make_shared<record>();
   r->seed = seed;
   r->depth = depth;
-  // The last that is known of an actor goes with its props.
+  // The deleter runs when the actor has ended and its props are freed.
   const std::shared_ptr<record> counted{r.get(), [r, s](record*) {
                                           if (r->instances != 0) ++s->wrong;
                                           s->people.leave(r.get());
@@ -261,7 +261,7 @@ props<mortal> some_mortal(storm* s, unsigned seed, int depth, bool top) {
   return props<mortal>(s, counted).with(how);
 }
 
-/// Nobody knows of it, so nobody harms it.
+/// Never enters `storm::people`, so nobody stops or kills it.
 class witness {
  public:
   using protocol = coppice::protocol<step, last_words>;
@@ -299,7 +299,7 @@ class witness {
   }
 
  private:
-  /// All it watched is gone, and all it asked is answered.
+  /// Stops the witness once all it watches has terminated and all its calls have completed.
   void look(context& me) {
     if (!leaving_ || !watching_.empty() || open_ != 0) return;
     leaving_ = false;
@@ -347,16 +347,16 @@ void outsider(runtime& rt, storm& s, std::size_t which, unsigned seed) {
   }
 }
 
-/// Until the work is done, or the time is over where one is given.
+/// Waits until the work is done or, if it is set, for COPPICE_STORM_SECONDS.
 void wait_for_the_end(storm& s) {
-  const char* seconds = std::getenv("COPPICE_STORM_SECONDS");  // NOLINT(concurrency-mt-unsafe): nobody sets any
+  const char* seconds = std::getenv("COPPICE_STORM_SECONDS");  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::seconds{seconds != nullptr ? std::stoi(seconds) : 0};
   while (seconds != nullptr ? std::chrono::steady_clock::now() < until : s.left.load() > 0) std::this_thread::yield();
   s.over = true;
 }
 
-/// Those on the square and all whom they have spawned: the tops are stopped, and what they leave is nothing.
+/// Stops every process without a parent, except `spared`; their descendants stop with them.
 void stop_everybody(runtime& rt, storm& s, const std::set<pid>& spared) {
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (s.population > 0 && std::chrono::steady_clock::now() < deadline) {
@@ -369,7 +369,7 @@ void stop_everybody(runtime& rt, storm& s, const std::set<pid>& spared) {
   for (const process_info& p : rt.snapshot())
     left += to_string(p.id) + " of " + to_string(p.parent) + ", mail " + std::to_string(p.mailbox) + ", handled " +
             std::to_string(p.handled) + ", links " + std::to_string(p.links.size()) + "\n";
-  FAIL() << s.population << " do not stop; there are\n" << left;
+  FAIL() << s.population << " actors did not stop; processes left:\n" << left;
 }
 
 void rage(unsigned workers, unsigned seed) {
@@ -392,7 +392,7 @@ void rage(unsigned workers, unsigned seed) {
     for (const pid w : witnesses) rt.cast<last_words>(actor_ref<witness>{w});
     const auto deadline = std::chrono::steady_clock::now() + 30s;
     while (s.satisfied < witnesses.size() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    EXPECT_EQ(s.satisfied, witnesses.size()) << "a witness has no answer, or was not told of an end";
+    EXPECT_EQ(s.satisfied, witnesses.size()) << "a witness lacks an answer or a termination notice";
     EXPECT_EQ(s.asked, s.answered);
     while (s.satisfied == witnesses.size() && std::chrono::steady_clock::now() < deadline) {
       const runtime_counters now = rt.counters();
@@ -405,7 +405,7 @@ void rage(unsigned workers, unsigned seed) {
   EXPECT_EQ(s.wrong, 0);
   EXPECT_GT(s.restarts, 100U);
   EXPECT_GT(s.news, 20U);
-  EXPECT_EQ(s.counted.use_count(), 1) << "somebody still holds a message";
+  EXPECT_EQ(s.counted.use_count(), 1) << "a message or an instance was leaked";
 }
 
 TEST(actor_storm, with_as_many_workers_as_cores) { rage(2, 1); }

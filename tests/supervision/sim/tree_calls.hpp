@@ -1,5 +1,5 @@
 #pragma once
-/// What a supervisor answers.
+/// The model of a supervisor's calls: their answers, and the steps that they cause.
 #include "tree_state.hpp"
 
 namespace coppice::random_trees {
@@ -8,7 +8,7 @@ inline answer refusal(error_code code) { return {.failed = code}; }
 
 inline row row_of(const kid& k) { return {k.spec->id, k.is == kid::status::running ? k.who : pid{}, k.state()}; }
 
-/// Which children a supervisor refuses, as far as the random specs go.
+/// Whether a supervisor refuses the child. Covers only what the random specs contain.
 inline bool bad_combination(const child_spec& spec, auto_shutdown when) {
   if (spec.significant && (when == auto_shutdown::never || spec.restart == restart::permanent)) return true;
   return spec.backoff && spec.restart == restart::temporary;
@@ -47,7 +47,7 @@ inline answer counts_of(const state& s) {
   return a;
 }
 
-/// Of a child that is known. Nothing: the answer comes when that is done.
+/// Serves a call about a known child. Nothing: the answer follows when the steps in `todo` are done.
 inline std::optional<answer> serve_for(state& s, kid& k, const call& c, std::size_t number) {
   const answer ok{};
   switch (c.what) {
@@ -105,7 +105,7 @@ inline state serve(state s, const call& c, std::size_t number) {
 inline bool agrees(const answer& expected, const answer& got) {
   if (expected.any_error) return got.failed.has_value();
   answer as_far = got;
-  // Those that ended a moment ago do not count, and nobody knows of them yet.
+  // The supervisor may count fewer: the model does not know yet that a child has just ended.
   if (as_far.counts.active <= expected.counts.active) as_far.counts.active = expected.counts.active;
   return as_far == expected;
 }

@@ -51,7 +51,7 @@ void call_handler(A& object, context& me, M& message) {
         if (!me.has_failed()) me.answer_if_asked<void>(result<void>{});
   } else if constexpr (callable_message<M>) {
     static_assert(std::is_convertible_v<gives, reply_of<M>> || std::is_same_v<std::decay_t<gives>, result<reply_of<M>>>,
-                  "the handler of a call gives its reply, or a result of it");
+                  "the handler of a call must return its reply, or a result of it");
     auto value = as_answer<reply_of<M>>(run());
     if (!me.has_failed()) me.answer_if_asked<reply_of<M>>(std::move(value));
   } else {
@@ -130,8 +130,8 @@ concept nearly_handles = requires(A& a, E& m, context& me) { a.handle(m, me); } 
 template <class A, class E>
 consteval void must_fit() {
   static_assert(handles_message<A, E> || !nearly_handles<A, E>,
-                "a handler for a message of the actor's life is never called: it takes the message by value or as "
-                "const&, and then, if it likes, a context&");
+                "a handler for a lifecycle message is never called: it must take the message by value or as const&, "
+                "and may take a context& after it");
 }
 template <class A, class... Ms>
 bool try_handlers([[maybe_unused]] A& object, [[maybe_unused]] context& me, [[maybe_unused]] const message_type& type,
@@ -190,8 +190,8 @@ directive ask_instance_of(actor_core& core, [[maybe_unused]] context& me, const 
 template <class A>
 consteval auto own_decider() -> directive (*)(actor_core&, context&, const child_failure&) {
   static_assert(decides_itself<A> || !nearly_decides<A>,
-                "the class's decide() is never asked: it must be directive decide(const child_failure&), or have a "
-                "context& behind that");
+                "the class's decide() is never called: it must be directive decide(const child_failure&) or "
+                "decide(const child_failure&, context&)");
   if constexpr (decides_itself<A>)
     return &ask_instance_of<A>;
   else

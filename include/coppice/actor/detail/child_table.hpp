@@ -36,7 +36,7 @@ struct child_record {
   bool start_again = false;  // a process, not an actor: start it again when it has ended
   coppice::shutdown shutdown = default_actor_shutdown;
   stop_ladder stop_steps{};
-  std::uint64_t stop_wait = 0;            // the number of the wait after the last step; 0: the wait has no limit
+  std::uint64_t stop_wait = 0;            // the number of the wait after the latest step; 0: the wait has no limit
   std::chrono::nanoseconds stop_limit{};  // of that wait
   timer_ref stop_timer{};
 };

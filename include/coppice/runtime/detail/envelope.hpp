@@ -31,8 +31,8 @@ struct body_type;
 struct envelope;
 
 enum class signal : std::uint16_t {
-  vacant,   // of no envelope: what a slot without a process accepts
-  message,  // for the body, the hot one
+  vacant,   // never sent: the signal in the tag of a slot without a process
+  message,  // for the body; the most frequent signal
   fast,     // for a body with a fast lane: delivered before mail
   reply,    // the answer to a call
   notice,   // for the library's own code in that process: a child has started or ended, a job is done
@@ -49,7 +49,7 @@ enum class signal : std::uint16_t {
   wait_over,  // the time limit of a wait may be over
   wake,       // ends a yield, or brings the result of blocking work
   done,       // was handled before its turn: the envelope is empty
-  seen,       // a message or `done`: the fast lane has searched the queue up to here
+  seen,       // was a message or `done`; marks how far the fast lane has searched
 };
 
 /// Why a message is dropped instead of received.
@@ -65,7 +65,7 @@ struct loss {
   pid to{};                          // the receiver that can't be reached
 };
 
-/// Where a message came from, apart from what it says.
+/// The sender of a message, and the call or timer that it belongs to.
 struct mail_origin {
   pid sender{};                         // nobody: not known
   std::uint64_t call = 0;               // not 0: the sender waits for an answer under this number
@@ -80,27 +80,27 @@ struct object_delivery {
   void (*deliver)(body&, turn&, envelope&) = nullptr;  ///< null: the message is received by type
   const body_type* for_body = nullptr;                 ///< the only kind of body that `deliver` can be called with
 };
-/// How a server whose handlers wait receives it; see serving.hpp.
+/// How a server whose handlers may wait receives a message; see serving.hpp.
 struct server_delivery {
   void (*run)(void* object, self& me, serving& s, envelope& e) = nullptr;
   const char* for_server = nullptr;  ///< the mark of the only class that `run` can be called with; null: none
 };
-/// The message inside a payload, for those who receive any message: actors, and handlers for the rest.
+/// The message inside a payload, for code that receives any type: actors, and handlers of `any_message`.
 struct mail_content {
-  /// Finds the message, and what is known of its origin. Null: there is none to be found.
+  /// Returns the message and fills in its origin. Null: the payload holds no message.
   void* (*open)(envelope&, mail_origin&) = nullptr;
-  /// Ends what `open` began. If the origin still has a call, the request takes it back and answers it when it is
-  /// dropped; otherwise somebody else answers. The message of a timer is a plain message from then on.
+  /// Undoes `open`. If the origin still has the call, the request takes it back and answers it when it is dropped;
+  /// otherwise the request no longer answers. The message of a timer becomes a plain message. Null: nothing to undo.
   void (*close)(envelope&, mail_origin&) = nullptr;
   /// The type of the message as `plain`; null: the payload is the message.
   const message_type* content = nullptr;
 };
 /// For mailbox policies.
 struct mailbox_traits {
-  int (*priority)(const envelope&) = nullptr;  ///< null: the usual one
+  int (*priority)(const envelope&) = nullptr;  ///< null: the default
   bool never_dropped = false;                  ///< full mailboxes take it all the same
-  bool bypasses_policy = false;                ///< a question about the process, not for it: it does not wait with mail
-  bool unnoticed = false;                      ///< it does not interrupt a receive timeout
+  bool bypasses_policy = false;                ///< it goes straight into the queue, also if the mailbox is full
+  bool unnoticed = false;                      ///< it does not restart the receive timeout
 };
 /// For routers.
 struct routing_traits {
@@ -218,10 +218,10 @@ void* open_body(envelope& e, mail_origin&) {
 
 template <class M>
 const M& itself(const M& m) {
-  return m;  // NOLINT(bugprone-return-const-ref-from-parameter): of a letter, which stays
+  return m;  // NOLINT(bugprone-return-const-ref-from-parameter): within a letter, which outlives the call
 }
 
-/// A constant, not a member of that name that each message has its own of: g++ 12 must not even look at that.
+/// A static constant `priority`. A non-static member is excluded first: g++ 12 must not evaluate it below.
 template <class M>
 concept has_constant_priority = requires {
   requires !std::is_member_pointer_v<decltype(&M::priority)>;
@@ -244,8 +244,8 @@ concept keeps_receive_timeout = requires {
   requires M::keeps_receive_timeout;
 };
 
-/// What a message may say of itself, as a constant or a function: `priority`, for mailboxes that care, and
-/// `routing_key`, for routers. `in` gives the message within the payload of a letter.
+/// Optional members of a message: `priority`, a constant or a function, for mailboxes by priority, and the function
+/// `routing_key`, for routers. `in` returns the message within the payload of a letter.
 template <class M, class Payload, const M& (*in)(const Payload&)>
 struct traits_of {
   static const M& message(const envelope& e) { return in(static_cast<const letter<Payload>&>(e).body); }
@@ -279,7 +279,7 @@ consteval message_type plain_type() {
   traits_of<M, M, itself<M>>::add_to(type);
   return type;
 }
-/// The type of an untyped message `M`, as `receive<M>` looks for it.
+/// The type of a message `M` that does not carry its handler: `receive<M>` looks for it.
 template <class M>
 inline constexpr message_type plain = plain_type<M>();
 

@@ -2,8 +2,8 @@
 /// A process as the kernel keeps it: one cache line, in memory that is never given back while the runtime lives.
 ///
 /// The rule everything hangs on: whoever turns a mailbox from idle to not idle OWNS the process until it is idle again,
-/// and may touch all its plain fields. So a message costs two atomic operations, an old sender may push into a slot
-/// that has long been reused (the serial tells), and a spawn is the first envelope of a new serial.
+/// and may touch all its plain fields. So a message costs two atomic operations, a sender with an old pid may push into
+/// a reused slot (the serial does not match), and a spawn is the first envelope with a new serial.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -43,17 +43,17 @@ struct alignas(64) slot {
   static constexpr std::uint64_t has_process = 1U << 18U;
   static constexpr std::uint64_t born_linked = 1U << 19U;    // spawned linked: the spawner stays its parent for life
   static constexpr std::uint64_t has_fast_lane = 1U << 20U;  // has a fast lane: some signals are delivered before mail
-  static constexpr std::uint64_t has_policy = 1U << 21U;     // has a mailbox policy: its mail does not go straight in
+  static constexpr std::uint64_t has_policy = 1U << 21U;     // has a mailbox policy, which takes its mail first
   static constexpr std::uint64_t puts_mail_aside =
-      1U << 22U;  // only puts its mail aside, so the fast lane need not be used
+      1U << 22U;  // puts all mail aside at once, so the fast lane is not searched
   static constexpr std::uint64_t flags = 0xffff0000U;
 
   mailbox mail;
-  std::atomic<std::uint64_t> tag{0};  // of the messages it accepts now, and the flags
+  std::atomic<std::uint64_t> tag{0};  // serial and signal of the messages it accepts now, and the flags
   body* process = nullptr;
   side_block* side = nullptr;
-  // The parent is a process of this node: the one link nearly every process has. This and all below is atomic because
-  // observers read it.
+  // The parent, a process of this node. Its link is kept here because nearly every process has it. All fields from here
+  // on are atomic because observers read them.
   std::atomic<std::uint32_t> parent_index{0};
   std::atomic<std::uint32_t> parent_serial{0};
   std::atomic<std::uint32_t> handled{0};
@@ -70,7 +70,7 @@ struct alignas(64) slot {
     const std::uint64_t now = tag.load(std::memory_order_acquire);
     return (now & has_process) != 0 && now >> 32U != serial_of_it;
   }
-  /// As `is_past`, or its mail is not simply pushed.
+  /// As `is_past`, or the process in the slot has a mailbox policy.
   [[nodiscard]] bool is_special(std::uint32_t serial_of_it) const noexcept {
     const std::uint64_t now = tag.load(std::memory_order_acquire);
     return (now & has_policy) != 0 || ((now & has_process) != 0 && now >> 32U != serial_of_it);
@@ -87,9 +87,9 @@ struct alignas(64) slot {
 static_assert(sizeof(slot) == 64);
 
 // Bits of `slot::urgent`, set by others and looked at by the owner before each signal.
-inline constexpr std::uint8_t look_for_exit = 1;
-inline constexpr std::uint8_t look_at_yourself = 2;
-inline constexpr std::uint8_t look_for_fast = 4;
-inline constexpr std::uint8_t is_frozen = 8;  // stays set until the process is thawed or ends
+inline constexpr std::uint8_t look_for_exit = 1;     // an exit that may end the process is in the queue
+inline constexpr std::uint8_t look_at_yourself = 2;  // an observer waits for a description of the process
+inline constexpr std::uint8_t look_for_fast = 4;     // a signal that goes before mail is in the queue
+inline constexpr std::uint8_t is_frozen = 8;         // stays set until the process is thawed or ends
 
 }  // namespace coppice::detail
