@@ -105,7 +105,9 @@ class player {
 
 class stage {
  public:
-  explicit stage(std::uint64_t seed = 1) : world_{seed}, node_{world_.add_node()} {
+  explicit stage(std::uint64_t seed = 1,
+                 const runtime_options& options = {.processes = 1U << 16U, .level = log_level::off})
+      : world_{seed}, node_{world_.add_node({}, options)} {
     rt().spawn(listens, this);
     settle();
   }

@@ -1,5 +1,5 @@
-// Children that do not stop: they are asked, killed and then abandoned, and hold up neither the stop nor the restart of
-// their parent for ever.
+// Children that do not stop: they are asked, killed and then abandoned, whether their parent stops, restarts or stops
+// only them, and hold up neither its stop nor its restart for ever.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -154,6 +154,152 @@ TEST(poisoned_child, has_no_limit_until_its_parent_is_stopped) {
   s.settle();
   EXPECT_EQ(s.end_of("c"), "abandoned");
   EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+// ---- stopped by a handler of its parent
+
+/// `me.stop(child)` in a handler of the parent.
+[[nodiscard]] deed stops(pid child) {
+  return [child](player&, context& me) { me.stop(child); };
+}
+
+TEST(stuck_child, that_its_parent_stops_is_killed_and_then_abandoned_and_the_parent_works_on) {
+  family s{24h};
+  s.act("p", stops(s.who("c")));
+  s.pass(9900ms);
+  EXPECT_EQ(s.end_of("c"), "lives") << "5 s until it is killed, and 5 s until it is abandoned";
+  EXPECT_EQ(s.said("p"), 0);
+  s.pass(200ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.said("p"), 0);
+  s.child("p", "d");
+  EXPECT_EQ(s.said("d"), 0);
+}
+
+TEST(stuck_child, that_its_parent_stops_and_that_returns_after_its_limit_ends_by_the_kill) {
+  family s{7s};
+  s.act("p", stops(s.who("c")));
+  s.pass(8s);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "killed");
+}
+
+TEST(slow_child, that_its_parent_stops_has_the_limit_that_its_props_say) {
+  family s{20s, {.shutdown = coppice::shutdown{30s}}};
+  s.act("p", stops(s.who("c")));
+  s.pass(21s);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "normal");
+
+  family brutal{1s, {.shutdown = coppice::shutdown::brutal_kill()}};
+  brutal.act("p", stops(brutal.who("c")));
+  brutal.pass(2s);
+  brutal.settle();
+  EXPECT_EQ(brutal.end_of("c"), "killed");
+}
+
+class line_keeper final : public log_sink {
+ public:
+  void write(const log_record& r) override {
+    if (r.text.find("'c'") != std::string_view::npos)
+      all.push_back(std::string{to_string(r.level)} + " " + std::string{r.text});
+  }
+  lines all;
+};
+
+TEST(stuck_child, that_its_parent_stops_has_a_log_line_for_each_step) {
+  const auto log = std::make_shared<line_keeper>();
+  stage s{1, {.processes = 1U << 16U, .level = log_level::debug, .log = log}};
+  s.root("p");
+  s.child("p", "c");
+  s.stick("c", 24h);
+  s.tell("c", "this is never handled");
+  s.settle();
+  log->all.clear();
+  s.act("p", stops(s.who("c")));
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(log->all,
+            (lines{"debug child 'c' was asked to stop", "warning child 'c' did not stop within 5s and was killed",
+                   "error child 'c' did not end within 5s after it was killed, because its code does not return; "
+                   "it was abandoned"}));
+}
+
+TEST(stuck_child, that_is_stopped_twice_has_one_limit) {
+  family s{24h};
+  s.act("p", stops(s.who("c")));
+  s.pass(4s);
+  s.act("p", stops(s.who("c")));
+  s.stop("p");
+  s.pass(6100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
+TEST(stuck_grandchild, of_a_child_that_is_stopped_by_its_parent_does_not_cost_the_child_its_life) {
+  stage s;
+  s.root("p");
+  s.child("p", "c");
+  s.child("c", "g");
+  s.stick("g", 24h);
+  s.act("p", stops(s.who("c")));
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("g"), "abandoned");
+  EXPECT_EQ(s.end_of("c"), "normal");
+  EXPECT_EQ(s.end_of("p"), "lives");
+}
+
+TEST(stopped_child, takes_no_mail_that_its_parent_sends_after_the_stop) {
+  in_many_orders([](std::uint64_t seed) {
+    stage s{seed};
+    s.root("p");
+    s.child("p", "c");
+    s.act("p", [c = s.ref("c")](player&, context& me) {
+      me.stop(c);
+      me.cast<say>(c, "too late");
+    });
+    EXPECT_EQ(s.end_of("c"), "normal");
+    EXPECT_EQ(std::ranges::count(s.book.log, "c: too late"), 0);
+    EXPECT_EQ(s.dead_letters_to("c").size(), 1U);
+  });
+}
+
+TEST(stopped_child, that_fails_meanwhile_is_neither_restarted_nor_left_behind) {
+  in_many_orders([](std::uint64_t seed) {
+    stage s{seed};
+    s.root("p");
+    s.child("p", "c");
+    s.tell("c", throws());
+    s.tell("p", stops(s.who("c")));
+    s.settle();
+    EXPECT_EQ(s.end_of("c"), "normal");
+    EXPECT_EQ(s.end_of("p"), "lives");
+  });
+}
+
+TEST(stuck_actor, that_is_not_a_child_of_the_one_that_stops_it_has_no_limit) {
+  family s{1h};
+  s.root("other");
+  s.act("other", stops(s.who("c")));
+  s.pass(30min);
+  EXPECT_EQ(s.end_of("c"), "lives");
+  s.pass(31min);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "normal");
+}
+
+TEST(poisoned_child, has_no_limit_until_its_parent_stops_it) {
+  family s{1h};
+  s.act("p", [c = s.who("c")](player&, context& me) { me.poison(c); });
+  s.pass(30min);
+  EXPECT_EQ(s.end_of("c"), "lives");
+  s.act("p", stops(s.who("c")));
+  s.pass(10100ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("c"), "abandoned");
 }
 
 TEST(stop_limits, that_make_no_sense_are_refused) {

@@ -107,12 +107,18 @@ class context {
   // -- stopping. `who` is a pid or an `actor_ref`.
 
   /// Stops an actor after the message it is handling. The rest of its mail becomes dead letters.
+  ///
+  /// A child has a limit, as it has when this actor stops: it is killed if it has not stopped within
+  /// `actor_options::shutdown` of its props (at once if that is `brutal_kill`), and abandoned if it is stuck in its
+  /// code for `abandon_after` of this actor after that. An actor that is not a child is only asked to stop, because its
+  /// limits are known to its parent alone.
   template <class To>
   void stop(const To& who) {
     stop_process(pid_of(who));
   }
   void stop() { stop(id()); }
-  /// Stops an actor after it has handled the mail it has now, and its children in the same way.
+  /// Stops an actor after it has handled the mail it has now, and its children in the same way. There is no limit, also
+  /// not for a child: how long the mail takes is not known, and killing the child would lose it. `stop` sets one later.
   template <class To>
   void poison(const To& who) {
     post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});
