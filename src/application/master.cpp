@@ -1,7 +1,9 @@
 // One application: its hooks and its top supervisor.
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
+#include <coppice/runtime/detail/process_end.hpp>
 #include <coppice/spec/detail/stop_ladder.hpp>
 #include <coppice/supervision/detail/start_process.hpp>
 
@@ -69,9 +71,14 @@ class master {
  private:
   /// How long to wait for a process that was killed before it is abandoned.
   static constexpr std::chrono::seconds abandon_after{5};
-  struct leftover {
-    monitor_ref watched;
-    process_stop stop;
+  /// Processes that were killed and have not ended yet.
+  struct leftovers final : awaited_processes {
+    struct one {
+      pid who;
+      process_stop stop;
+    };
+    std::vector<one> open;
+    [[nodiscard]] bool awaits(pid who) const override { return std::ranges::find(open, who, &one::who) != open.end(); }
   };
 
   task<bool> start() {
@@ -158,31 +165,31 @@ class master {
     std::vector<pid> known = std::exchange(family_, {});
     known.push_back(me_.id());
     if (top_) known.push_back(top_);
-    std::vector<pid> left = family_of(me_.host(), known);
+    std::vector<pid> all = family_of(me_.host(), known);
     for (const pid who : known)
-      if (who != me_.id() && me_.alive(who)) left.push_back(who);
-    std::vector<leftover> open;
-    for (const pid who : left) {
+      if (who != me_.id() && me_.alive(who)) all.push_back(who);
+    leftovers left;
+    for (const pid who : all) {
       const stop_target target{.by = me_.id(), .who = who, .what = "process of application", .name = app_.name};
-      open.push_back({me_.monitor(who), process_stop{target, shutdown::brutal_kill(), abandon_after}});
+      me_.monitor(who);
+      left.open.push_back({who, process_stop{target, shutdown::brutal_kill(), abandon_after}});
     }
     // The kill, and one attempt to abandon. A process that withstands both is left alone: the stop must end.
-    for (int steps = 0; steps < 2 && !open.empty(); ++steps) {
-      for (leftover& each : open) each.stop.advance(me_.host());  // parents before their children
-      co_await collect_ends(open, me_.now() + abandon_after);
+    for (int steps = 0; steps < 2 && !left.open.empty(); ++steps) {
+      for (auto& [who, stop] : left.open) stop.advance(me_.host());  // parents before their children
+      co_await collect_ends(left, me_.now() + abandon_after);
     }
-    if (!open.empty())
+    if (!left.open.empty())
       me_.log(log_level::warning, "processes of an application did not end although they were killed",
-              {{"application", app_.name}, {"count", std::to_string(open.size())}});
+              {{"application", app_.name}, {"count", std::to_string(left.open.size())}});
   }
 
   /// Removes the processes that end before the deadline.
-  task<> collect_ends(std::vector<leftover>& open, time_point deadline) {
-    while (!open.empty()) {
-      auto m = co_await me_.receive<down>(deadline - me_.now());
-      const down* d = std::get_if<down>(&m);
-      if (d == nullptr) co_return;
-      std::erase_if(open, [d](const leftover& each) { return each.watched == d->ref; });
+  task<> collect_ends(leftovers& left, time_point deadline) {
+    while (!left.open.empty()) {
+      const std::optional<process_end> end = co_await until_one_ended(left, deadline - me_.now());
+      if (!end) co_return;
+      std::erase_if(left.open, [&end](const leftovers::one& each) { return each.who == end->who; });
     }
   }
 

@@ -1,5 +1,5 @@
-#include <coppice/behaviour/detail/ending.hpp>
 #include <coppice/behaviour/server.hpp>
+#include <coppice/runtime/detail/process_end.hpp>
 
 namespace coppice {
 
@@ -15,14 +15,14 @@ task<result<void>> stop(self& me, pid who, exit_reason reason, std::chrono::nano
   if (who == me.id()) co_return fail(errc::calling_self, to_string(who) + " would wait for itself; use me.stop()");
   const monitor_ref watched = me.monitor(who);
   me.send(who, detail::stop_order{reason});
-  const std::optional<exit_reason> why = co_await detail::ending(watched, timeout);
-  if (!why) {
+  const std::optional<detail::process_end> end = co_await detail::until_ended(watched, timeout);
+  if (!end) {
     me.demonitor(watched, self::flush::yes);
     co_return fail(errc::timeout, to_string(who) + " has not stopped yet");
   }
-  if (*why == reason) co_return result<void>{};
-  if (why->what() == exit_reason::kind::noproc) co_return fail(errc::noproc, to_string(who) + " is not alive");
-  co_return fail(errc::exited, why->to_string());
+  if (end->reason == reason) co_return result<void>{};
+  if (end->reason.what() == exit_reason::kind::noproc) co_return fail(errc::noproc, to_string(who) + " is not alive");
+  co_return fail(errc::exited, end->reason.to_string());
 }
 
 result<void> stop(runtime& rt, pid who, exit_reason reason, std::chrono::nanoseconds timeout) {

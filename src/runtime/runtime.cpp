@@ -1,4 +1,5 @@
 #include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/process_end.hpp>
 #include <coppice/runtime/runtime.hpp>
 
 #include "internal/workers.hpp"
@@ -65,9 +66,10 @@ task<result<frozen>> runtime::freeze_body(self&, detail::kernel::freeze_target w
 
 task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason>> into) {
   const completion<exit_reason> completing{me, into, exit_reason::killed()};
-  me.monitor(who);
-  const down d = co_await me.receive<down>();
-  into->value = d.reason;
+  const monitor_ref watched = me.monitor(who);
+  const std::optional<detail::process_end> end = co_await detail::until_ended(watched, forever);
+  ensure(end.has_value(), "a wait without limit timed out");
+  into->value = end->reason;
 }
 
 exit_reason runtime::wait(pid who) {

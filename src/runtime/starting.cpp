@@ -1,4 +1,5 @@
 #include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/process_end.hpp>
 #include <coppice/runtime/detail/starting.hpp>
 
 namespace coppice::detail {
@@ -60,8 +61,9 @@ task<start_outcome> await_start(self& me, pid who, std::uint64_t number, std::ch
   if (out.what != start_outcome::kind::timed_out) co_return out;
   if (watched_as) me.unlink(who);  // so that a starter that does not trap exits survives; the monitor tells of the end
   me.kill(who);
-  start_outcome last = co_await starting(who, 0, no_timeout, watched_as, deaths);
-  out.reason = std::move(last.reason);
+  std::optional<process_end> end = co_await until_ended(who, watched_as, no_timeout, deaths);
+  ensure(end.has_value(), "a wait without limit timed out");
+  out.reason = std::move(end->reason);
   co_return out;
 }
 

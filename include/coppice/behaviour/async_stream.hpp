@@ -16,8 +16,8 @@
 #include <map>
 #include <ranges>
 
-#include <coppice/behaviour/detail/ending.hpp>
 #include <coppice/behaviour/job.hpp>
+#include <coppice/runtime/detail/process_end.hpp>
 
 namespace coppice {
 
@@ -90,7 +90,7 @@ class [[nodiscard]] job_stream {
           settle_missed();
           if (const pid leaving = started ? pid{} : who_takes_room(started.error())) {
             const monitor_ref watched = me_.monitor(leaving);
-            const auto why = co_await detail::ending(watched, forever);
+            const auto end = co_await detail::until_ended(watched, forever);
             settle_missed();
             continue;
           }

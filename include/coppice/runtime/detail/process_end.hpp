@@ -64,6 +64,11 @@ class [[nodiscard]] waiting_for_end : public waiter {
                                                  death_watcher* others = nullptr) noexcept {
   return {who, watched, nullptr, timeout, others};
 }
+/// Waits for the `down` of a monitor. Other news of the same end, for example the `exited` of a linked process, stays
+/// in the mailbox.
+[[nodiscard]] inline waiting_for_end until_ended(monitor_ref watched, std::chrono::nanoseconds timeout) noexcept {
+  return {pid{}, watched, nullptr, timeout, nullptr};
+}
 /// Waits for the end of the first of several processes, each of which is monitored. Ends that arrived earlier and are
 /// still in the mailbox count.
 [[nodiscard]] inline waiting_for_end until_one_ended(const awaited_processes& several,
