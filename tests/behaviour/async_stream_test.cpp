@@ -304,6 +304,53 @@ TEST(async_stream, kills_a_job_that_is_late_when_told_to_and_goes_on) {
   EXPECT_EQ(in_the_world(kills_the_late, false), exit_reason::normal());
 }
 
+struct release_job {};
+struct maybe_stuck {
+  int number = 0;
+  pid* waits_as = nullptr;  // null: the job does not wait
+};
+task<int> waits_for_release(self& me, maybe_stuck m) {
+  if (m.waits_as != nullptr) {
+    *m.waits_as = me.id();
+    co_await me.receive<release_job>();
+  }
+  co_return m.number;
+}
+task<> streams_past_a_stuck_job(self& me, pid* stuck, std::vector<int>* got) {
+  const std::vector<maybe_stuck> input{{.number = 1, .waits_as = stuck}, {.number = 2}};
+  auto s = async_stream_nolink(me, input, waits_for_release,
+                               {.max_concurrency = 1, .timeout = 2s, .on_timeout = on_timeout::kill});
+  *got = co_await drain(&s);
+}
+class lines_about_streams final : public log_sink {
+ public:
+  void write(const log_record& r) override {
+    if (r.text.find("job of a stream") != std::string_view::npos)
+      all.push_back(std::string{to_string(r.level)} + " " + std::string{r.text});
+  }
+  std::vector<std::string> all;
+};
+TEST(async_stream, abandons_a_job_that_is_late_and_stuck_and_goes_on) {
+  const auto log = std::make_shared<lines_about_streams>();
+  sim::world w{7};
+  sim::node& n = w.add_node({}, {.processes = 1000, .level = log_level::debug, .log = log});
+  pid stuck;
+  std::vector<int> got;
+  const pid consumer = n.rt().spawn(streams_past_a_stuck_job, &stuck, &got);
+  w.run_for(500ms);
+  n.stick(stuck, 24h);
+  n.rt().send(stuck, release_job{});
+  w.run_for(6s);
+  EXPECT_TRUE(n.rt().alive(stuck)) << "2 s until it is killed, and 5 s until it is abandoned";
+  w.run_for(1s);
+  EXPECT_FALSE(n.rt().alive(stuck));
+  EXPECT_FALSE(n.rt().alive(consumer));
+  EXPECT_EQ(got, (std::vector{-1, 2}));
+  EXPECT_EQ(log->all, (std::vector<std::string>{"debug job of a stream was killed",
+                                                "error job of a stream did not end within 5s after it was killed, "
+                                                "because its code does not return; it was abandoned"}));
+}
+
 void makes_no_sense(self& me, stream_options how) {
   EXPECT_THROW((void)async_stream(me, std::vector<int>{}, squared, how), std::invalid_argument);
 }

@@ -18,6 +18,7 @@
 
 #include <coppice/behaviour/job.hpp>
 #include <coppice/runtime/detail/process_end.hpp>
+#include <coppice/spec/detail/stop_ladder.hpp>
 
 namespace coppice {
 
@@ -72,7 +73,7 @@ class [[nodiscard]] job_stream {
   }
   ~job_stream() {
     for (const auto& [position, r] : running_) let_go(*r.state);
-    for (const auto& [position, r] : dying_) let_go(*r.state);
+    for (const auto& [position, d] : dying_) let_go(*d.state);
   }
   job_stream(const job_stream&) = delete;
   job_stream& operator=(const job_stream&) = delete;
@@ -116,6 +117,12 @@ class [[nodiscard]] job_stream {
   struct running {
     std::shared_ptr<detail::job_state<value>> state;
     time_point due;
+  };
+  /// A job that was not done in time: it is killed, and abandoned if it is stuck in its code.
+  struct dying {
+    std::shared_ptr<detail::job_state<value>> state;
+    detail::process_stop stop;
+    time_point due;  // of its next step
   };
 
   void must_be_mine() const {
@@ -164,9 +171,12 @@ class [[nodiscard]] job_stream {
   }
   /// Signals that came while `next` was not awaited are gone.
   void settle_missed() {
-    for (auto* those : {&running_, &dying_})
-      for (auto at = those->begin(); at != those->end();)
+    const auto settle_done = [this](auto& those) {
+      for (auto at = those.begin(); at != those.end();)
         if (const auto one = (at++)->second.state; one->is_done()) settle(*one);
+    };
+    settle_done(running_);
+    settle_done(dying_);
   }
   void settle(detail::job_base& one) {
     one.awaited_by = nullptr;  // its signal may still arrive and is dropped
@@ -190,31 +200,28 @@ class [[nodiscard]] job_stream {
   }
   [[nodiscard]] std::chrono::nanoseconds until_somebody_is_late() const {
     time_point first = running_.empty() ? time_point::max() : running_.begin()->second.due;  // all have the same time
-    for (const auto& [position, r] : dying_) first = std::min(first, r.due);
+    for (const auto& [position, d] : dying_) first = std::min(first, d.due);
     return first == time_point::max() ? forever : std::max(first - me_.now(), std::chrono::nanoseconds{0});
   }
   void look_for_late_ones() {
     const time_point now = me_.now();
     while (!running_.empty() && running_.begin()->second.due <= now) {
       const auto late = running_.begin();
-      detail::job_state<value>& state = *late->second.state;
-      if (state.is_done()) {
-        settle(state);
+      const std::shared_ptr<detail::job_state<value>> state = late->second.state;
+      if (state->is_done()) {
+        settle(*state);
         continue;
       }
-      const std::string what = "a job of a stream, " + to_string(state.who) + ", was not done in time";
+      const std::string what = "a job of a stream, " + to_string(state->who) + ", was not done in time";
       if (options_.on_timeout == on_timeout::exit) throw exit_with{exit_reason::error(what)};
-      state.cut_link();
-      state.kill();
+      state->cut_link();
       keep(late->first, outcome{std::unexpected{error{errc::timeout, what}}});
-      late->second.due = due_after(detail::job_stuck_after);
-      dying_.insert(running_.extract(late));
+      const detail::stop_target target{.by = me_.id(), .who = state->who, .what = "job of a stream"};
+      dying_.emplace(late->first, dying{state, {target, shutdown::brutal_kill(), detail::job_stuck_after}, now});
+      running_.erase(late);
     }
-    for (auto& [position, r] : dying_) {
-      if (r.due > now || r.state->is_done()) continue;
-      me_.host().abandon(r.state->who);
-      r.due = due_after(detail::job_stuck_after);
-    }
+    for (auto& [position, d] : dying_)
+      if (d.due <= now && !d.state->is_done()) d.due = due_after(d.stop.advance(me_.host()));
   }
   void let_go(detail::job_state<value>& state) {
     state.awaited_by = nullptr;
@@ -229,7 +236,7 @@ class [[nodiscard]] job_stream {
   stream_options options_;
   std::optional<std::ranges::iterator_t<Range>> at_;
   std::map<std::uint64_t, running> running_;  // by when they were started
-  std::map<std::uint64_t, running> dying_;
+  std::map<std::uint64_t, dying> dying_;
   std::map<std::uint64_t, outcome> finished_;
   std::vector<pid> leaving_;  // done, and perhaps not gone yet
   std::uint64_t started_ = 0;
