@@ -1,6 +1,7 @@
 #include <stdexcept>
 
 #include <coppice/actor/detail/actor_core.hpp>
+#include <coppice/runtime/detail/mailbox_policy.hpp>
 
 namespace coppice::actor {
 

@@ -1,18 +1,14 @@
 #pragma once
 /// Kinds of mailboxes.
 #include <chrono>
+#include <cstddef>
 
 #include <coppice/actor/fwd.hpp>
-#include <coppice/runtime/detail/mailbox_policy.hpp>
+#include <coppice/runtime/when_full.hpp>
 
 namespace coppice::actor {
 
-/// What happens to a message that finds the mailbox full.
-///     drop_newest   the message becomes a dead letter
-///     drop_oldest   the oldest message of the lowest priority becomes a dead letter
-///     sender_waits  the actor that sent it reads no mail until there is room. A message from a process that is not an
-///                   actor, or from the receiver itself, becomes a dead letter.
-using when_full = detail::mailbox_policy::when_full;
+using coppice::when_full;
 
 /// The default is unbounded, keeps the order of arrival, and is the fastest. A limit or priorities cost one lock for
 /// each message.

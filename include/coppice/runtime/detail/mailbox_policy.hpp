@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/runtime/when_full.hpp>
 
 namespace coppice::detail {
 
@@ -15,7 +16,6 @@ struct mail_token {};
 /// Thread safety: any thread, but for `take` and `close`, which are its owner's.
 class mailbox_policy {
  public:
-  enum class when_full : std::uint8_t { drop_newest, drop_oldest, sender_waits };
   static constexpr int levels = 8;
   static constexpr int usual_level = 4;
   static constexpr std::size_t no_limit = 0;
