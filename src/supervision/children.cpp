@@ -9,6 +9,8 @@ error not_started(const std::string& id, error why) {
   return error{errc::start_failed, "child '" + id + "' could not be started", std::move(why)};
 }
 
+task<result<pid>> refused_start(error why) { co_return std::unexpected{std::move(why)}; }
+
 // ---- the list
 
 supervised& children::add(child_spec spec) {
@@ -65,6 +67,16 @@ task<result<void>> children::start_all(self& me) {
   co_return result<void>{};
 }
 
+task<result<pid>> children::start_new(self& me, child_spec spec) {
+  supervised& c = add(std::move(spec));
+  start_result started = co_await launch(me, c);
+  result<pid> up = note_start(me, c, std::move(started), me.now());
+  if (up) co_return *up;
+  error whole = not_started(c.id(), std::move(up.error()));
+  remove(me, c);
+  co_return std::unexpected{std::move(whole)};
+}
+
 result<pid> children::note_start(self& me, supervised& c, start_result started, time_point now) {
   ensure(!c.running(), "a running child was started");
   if (error* why = std::get_if<error>(&started)) return std::unexpected{std::move(*why)};
@@ -115,6 +127,10 @@ task<void> children::stop_one(self& me, supervised& c, exit_decision why) {
     note_stop(me, c, who, std::move(*stopped), me.now(), why);
   }
   if (!kept_while_down(c)) remove(me, c);
+}
+
+task<void> children::terminate_one(self& me, supervised& c) {
+  return stop_one(me, c, {exit_action::stopped, "terminate_child was called"});
 }
 
 /// Before a stop: the child is down from here on, and no restart is pending. Returns its process; nobody if it was

@@ -48,20 +48,13 @@ task<void> dynamic_supervisor::handle(calls::retry_start m, self& me) { return c
 // ---- its calls, by the pid of the child
 
 task<result<pid>> dynamic_supervisor::handle(calls::start_child m, self& me) {
-  detail::children& all = *children_;
   if (m.spec.id.empty()) m.spec.id = "child";
   if (auto sensible = detail::check_own(m.spec, auto_shutdown::never); !sensible)
-    co_return std::unexpected{sensible.error()};
-  if (max_children_ && all.list().size() >= *max_children_)
-    co_return fail(errc::capacity,
-                   "there are " + std::to_string(all.list().size()) + " children, and max_children allows no more");
-  supervised& c = all.add(std::move(m.spec));
-  start_result started = co_await all.launch(me, c);
-  result<pid> up = all.note_start(me, c, std::move(started), me.now());
-  if (up) co_return *up;
-  error whole = detail::not_started(c.id(), std::move(up.error()));
-  all.remove(me, c);
-  co_return std::unexpected{std::move(whole)};
+    return detail::refused_start(sensible.error());
+  if (const std::size_t n = children_->list().size(); max_children_ && n >= *max_children_)
+    return detail::refused_start(
+        error{errc::capacity, "there are " + std::to_string(n) + " children, and max_children allows no more"});
+  return children_->start_new(me, std::move(m.spec));
 }
 
 namespace {
@@ -71,8 +64,7 @@ std::unexpected<error> not_a_child(pid who) { return fail(errc::not_found, to_st
 task<result<void>> dynamic_supervisor::handle(calls::terminate_by_pid m, self& me) {
   supervised* c = children_->find(m.who);
   if (c == nullptr) co_return not_a_child(m.who);
-  const detail::exit_decision asked{exit_action::stopped, "terminate_child was called"};
-  co_await children_->stop_one(me, *c, asked);
+  co_await children_->terminate_one(me, *c);
   co_return result<void>{};
 }
 

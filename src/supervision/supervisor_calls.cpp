@@ -10,26 +10,20 @@ using detail::supervised;
 task<result<pid>> supervisor::handle(calls::start_child m, self& me) {
   detail::children& all = *children_;
   if (auto sensible = detail::check_own(m.spec, all.rules().auto_shutdown); !sensible)
-    co_return std::unexpected{sensible.error()};
+    return detail::refused_start(sensible.error());
   if (const auto known = all.list().find(m.spec.id)) {
-    if ((*known)->running())
-      co_return fail(errc::already_started, "child '" + m.spec.id + "' runs as " + to_string((*known)->who));
-    co_return fail(errc::already_present, "child '" + m.spec.id + "' exists and is down; start it with restart_child");
+    const std::string name = "child '" + m.spec.id + "'";
+    return detail::refused_start(
+        (*known)->running() ? error{errc::already_started, name + " runs as " + to_string((*known)->who)}
+                            : error{errc::already_present, name + " exists and is down; start it with restart_child"});
   }
-  supervised& c = all.add(std::move(m.spec));
-  start_result started = co_await all.launch(me, c);
-  result<pid> up = all.note_start(me, c, std::move(started), me.now());
-  if (up) co_return *up;
-  error whole = detail::not_started(c.id(), std::move(up.error()));
-  all.remove(me, c);
-  co_return std::unexpected{std::move(whole)};
+  return all.start_new(me, std::move(m.spec));
 }
 
 task<result<void>> supervisor::handle(calls::terminate_child m, self& me) {
   const auto known = children_->list().find(m.id);
   if (!known) co_return std::unexpected{known.error()};
-  const detail::exit_decision asked{exit_action::stopped, "terminate_child was called"};
-  co_await children_->stop_one(me, **known, asked);
+  co_await children_->terminate_one(me, **known);
   co_return result<void>{};
 }
 

@@ -26,6 +26,8 @@ struct child_rules {
 /// For the caller of a start that failed. The error of the child becomes the cause: its `bad_combination`, for example,
 /// is not a fault of the spec that the caller gave.
 [[nodiscard]] error not_started(const std::string& id, error why);
+/// The answer to a start that was refused.
+[[nodiscard]] task<result<pid>> refused_start(error why);
 
 class children {
  public:
@@ -54,8 +56,12 @@ class children {
   /// Records the outcome of a start: the child runs, or there was nothing to start and it stays down. A child that is
   /// not kept while it is down is removed then. Returns the process or nobody. An error leaves the child as it was.
   [[nodiscard]] result<pid> note_start(self& me, supervised& c, start_result started, time_point now);
+  /// Adds a child and starts it. A child that could not be started is removed again, and the error names it.
+  [[nodiscard]] task<result<pid>> start_new(self& me, child_spec spec);
   /// Stops one child, whether it runs or not. It is removed if it is not kept while it is down.
   [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
+  /// The same because a caller has asked for it.
+  [[nodiscard]] task<void> terminate_one(self& me, supervised& c);
   /// Stops waiting for the backoff of a child; the caller restarts it.
   void cancel_wait(self& me, supervised& c) { pending_.cancel_timer(me, c); }
 
