@@ -104,6 +104,27 @@ TEST(event_bus, all_handlers_see_each_event_in_the_order_they_were_added) {
   EXPECT_EQ(in_the_world(handlers_come_and_go), exit_reason::normal());
 }
 
+class names_its_bus {
+ public:
+  explicit names_its_bus(pid* into) : into_{into} {}
+  void handle(const order&) {}
+  void terminate(const exit_reason&, self& me) { *into_ = me.id(); }
+
+ private:
+  pid* into_;
+};
+task<> a_handler_terminates_with_me(self& me) {
+  pid ended_in;
+  const auto orders = me.spawn_link<bus>();
+  const result<void> added = co_await add_handler<names_its_bus>(orders, "a", &ended_in);
+  const result<void> gone = co_await remove_handler(orders, "a");
+  EXPECT_TRUE(added && gone);
+  EXPECT_EQ(ended_in, orders.id());
+}
+TEST(event_bus, terminate_of_a_handler_may_take_the_self_of_the_bus) {
+  EXPECT_EQ(in_the_world(a_handler_terminates_with_me), exit_reason::normal());
+}
+
 task<> a_handler_throws(self& me) {
   diary d;
   me.subscribe<handler_removed>();

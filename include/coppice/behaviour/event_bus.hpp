@@ -49,7 +49,8 @@ decltype(auto) handle_with(H& handler, M&& m, self& me) {
 }  // namespace detail
 
 /// A class that can be a handler of `Event`, made from copies of the arguments, with or without `self&` before them.
-/// `terminate(const exit_reason&)`, if it has that, is called when it is removed, but not when it threw.
+/// `terminate(const exit_reason&)`, with or without `self&` behind it, is called when it is removed, but not when it
+/// threw.
 template <class H, class Event, class... Args>
 concept handler_of = detail::handles_with_or_without<H, self, const Event&> && detail::object_from<H, Args...>;
 
@@ -58,7 +59,7 @@ class event_bus {
   struct hosted {
     virtual ~hosted() = default;
     virtual handling on(const Event& e, self& me) = 0;
-    virtual void terminate(const exit_reason& why) = 0;
+    virtual void terminate(const exit_reason& why, self& me) = 0;
     virtual void* as(const char* type) = 0;
   };
   template <class H>
@@ -72,8 +73,8 @@ class event_bus {
       else
         return detail::handle_with(handler, e, me), handling::go_on;
     }
-    void terminate(const exit_reason& why) override {
-      if constexpr (requires { handler.terminate(why); }) handler.terminate(why);
+    void terminate(const exit_reason& why, self& me) override {
+      if constexpr (detail::has_terminate<H>) detail::call_terminate(handler, why, me);
     }
     void* as(const char* type) override { return type == &detail::type_mark<H> ? &handler : nullptr; }
   };
@@ -220,7 +221,7 @@ class event_bus {
   }
   void take_out(place at, const exit_reason& why, self& me) {
     try {
-      at->handler->terminate(why);
+      at->handler->terminate(why, me);
     } catch (...) {
       me.log(log_level::error, "event handler failed while it was removed",
              {{"bus", to_string(me.id())},
