@@ -103,7 +103,7 @@ task<result<std::size_t>> resize(ref<supervisor> sup, partitions where, std::siz
   for (std::size_t i = before; i < count; ++i) {
     const result<pid> started = co_await restart_child(sup, std::to_string(i));
     // A restart of the whole group has started children of partitions that were not in use.
-    if (!started && started.error().code() != errc::running) co_return std::unexpected{started.error()};
+    if (!started && started.error().code() != supervision_errc::running) co_return std::unexpected{started.error()};
     table.in_use.store(i + 1, std::memory_order_release);
   }
   co_return before;

@@ -14,8 +14,9 @@ task<result<pid>> supervisor::handle(calls::start_child m, self& me) {
   if (const auto known = all.list().find(m.spec.id)) {
     const std::string name = "child '" + m.spec.id + "'";
     return detail::refused_start(
-        (*known)->running() ? error{errc::already_started, name + " runs as " + to_string((*known)->who)}
-                            : error{errc::already_present, name + " exists and is down; start it with restart_child"});
+        (*known)->running()
+            ? error{supervision_errc::already_started, name + " runs as " + to_string((*known)->who)}
+            : error{supervision_errc::already_present, name + " exists and is down; start it with restart_child"});
   }
   return all.start_new(me, std::move(m.spec));
 }
@@ -33,8 +34,10 @@ result<supervised*> must_be_down(result<supervised*> known) {
   if (!known) return known;
   const supervised& c = **known;
   switch (c.state) {
-    case child_state::running: return fail(errc::running, "child '" + c.id() + "' runs as " + to_string(c.who));
-    case child_state::restarting: return fail(errc::restarting, "child '" + c.id() + "' is being restarted");
+    case child_state::running:
+      return fail(supervision_errc::running, "child '" + c.id() + "' runs as " + to_string(c.who));
+    case child_state::restarting:
+      return fail(supervision_errc::restarting, "child '" + c.id() + "' is being restarted");
     case child_state::undefined: break;
   }
   return known;

@@ -85,7 +85,7 @@ task<> handlers_come_and_go(self& me) {
   const result<void> b = co_await add_handler<sums>(orders, "b", &d, "b");
   EXPECT_TRUE(a && b);
   const result<void> again = co_await add_handler<silent>(orders, "a");
-  EXPECT_EQ(again.error().code(), errc::already_started);
+  EXPECT_EQ(again.error().code(), errc::duplicate_id);
   const result<std::vector<std::string>> both = co_await which_handlers(orders);
   EXPECT_EQ(both, (std::vector<std::string>{"a", "b"}));
   notify(orders, order{"tea", 2});

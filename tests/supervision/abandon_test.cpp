@@ -143,7 +143,8 @@ TEST(supervisor_on_threads, answers_all_calls_from_plain_threads) {
   const auto tree = start_supervisor(rt, {.limit = {.restarts = 1000, .within = 1h}});
   ASSERT_TRUE(tree);
   EXPECT_TRUE(rt.call(start_child(*tree, child<counter>().with({.id = "a"}))));
-  EXPECT_EQ(rt.call(start_child(*tree, child<counter>().with({.id = "a"}))).error().code(), errc::already_started);
+  EXPECT_EQ(rt.call(start_child(*tree, child<counter>().with({.id = "a"}))).error().code(),
+            supervision_errc::already_started);
   EXPECT_TRUE(rt.call(terminate_child(*tree, "a")));
   EXPECT_TRUE(rt.call(restart_child(*tree, "a")));
   EXPECT_TRUE(rt.call(get_childspec(*tree, "a")));

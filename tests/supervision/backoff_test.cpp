@@ -67,9 +67,9 @@ TEST(backoff_restart, does_not_hold_up_siblings_or_calls) {
   EXPECT_EQ(f.book.take(), (lines{"stop b error", "start b"}));
   EXPECT_TRUE(f.ask(start_child(f.tree, f.child("d"))));
   EXPECT_EQ(f.ask(count_children(f.tree)), (child_counts{.specs = 4, .active = 3, .supervisors = 0, .workers = 4}));
-  EXPECT_EQ(f.ask(restart_child(f.tree, "a")).error().code(), errc::restarting);
-  EXPECT_EQ(f.ask(delete_child(f.tree, "a")).error().code(), errc::restarting);
-  EXPECT_EQ(f.ask(start_child(f.tree, f.child("a"))).error().code(), errc::already_present);
+  EXPECT_EQ(f.ask(restart_child(f.tree, "a")).error().code(), supervision_errc::restarting);
+  EXPECT_EQ(f.ask(delete_child(f.tree, "a")).error().code(), supervision_errc::restarting);
+  EXPECT_EQ(f.ask(start_child(f.tree, f.child("a"))).error().code(), supervision_errc::already_present);
 }
 
 TEST(backoff_restart, does_not_hold_up_a_stop) {

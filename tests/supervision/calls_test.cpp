@@ -22,10 +22,10 @@ TEST(start_child_call, refuses_an_id_that_is_there) {
   family f;
   ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b")}}));
   const auto running = f.ask(start_child(f.tree, f.child("a")));
-  EXPECT_EQ(code_of(running), errc::already_started);
+  EXPECT_EQ(code_of(running), supervision_errc::already_started);
   EXPECT_NE(running.error().text().find(to_string(f.who("a"))), std::string_view::npos) << running.error();
   EXPECT_TRUE(f.ask(terminate_child(f.tree, "b")));
-  EXPECT_EQ(code_of(f.ask(start_child(f.tree, f.child("b")))), errc::already_present);
+  EXPECT_EQ(code_of(f.ask(start_child(f.tree, f.child("b")))), supervision_errc::already_present);
   EXPECT_EQ(f.state(), "a:running b:undefined");
 }
 
@@ -103,13 +103,13 @@ TEST(restart_child_call, starts_one_that_is_down) {
   ASSERT_TRUE(who);
   EXPECT_EQ(*who, f.who("a"));
   EXPECT_EQ(f.state(), "a:running b:running") << "at its old place";
-  EXPECT_EQ(code_of(f.ask(restart_child(f.tree, "a"))), errc::running);
+  EXPECT_EQ(code_of(f.ask(restart_child(f.tree, "a"))), supervision_errc::running);
 }
 
 TEST(delete_child_call, forgets_one_that_is_down) {
   family f;
   ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b"), f.child("c")}}));
-  EXPECT_EQ(code_of(f.ask(delete_child(f.tree, "a"))), errc::running);
+  EXPECT_EQ(code_of(f.ask(delete_child(f.tree, "a"))), supervision_errc::running);
   EXPECT_TRUE(f.ask(terminate_child(f.tree, "a")));
   EXPECT_TRUE(f.ask(delete_child(f.tree, "a")));
   EXPECT_EQ(code_of(f.ask(delete_child(f.tree, "a"))), errc::not_found);

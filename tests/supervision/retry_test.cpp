@@ -51,9 +51,9 @@ TEST(failed_restart, leaves_siblings_alone_and_shows_as_restarting) {
 
 TEST(failed_restart, answers_calls_meanwhile) {
   stuck_family f;
-  EXPECT_EQ(f.insist(restart_child(f.tree, "b")).error().code(), errc::restarting);
-  EXPECT_EQ(f.insist(delete_child(f.tree, "b")).error().code(), errc::restarting);
-  EXPECT_EQ(f.insist(start_child(f.tree, f.child("b"))).error().code(), errc::already_present);
+  EXPECT_EQ(f.insist(restart_child(f.tree, "b")).error().code(), supervision_errc::restarting);
+  EXPECT_EQ(f.insist(delete_child(f.tree, "b")).error().code(), supervision_errc::restarting);
+  EXPECT_EQ(f.insist(start_child(f.tree, f.child("b"))).error().code(), supervision_errc::already_present);
   EXPECT_TRUE(f.insist(start_child(f.tree, f.child("d"))));
   EXPECT_TRUE(f.insist(get_childspec(f.tree, "b")));
 }

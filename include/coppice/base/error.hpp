@@ -25,25 +25,20 @@ namespace coppice {
 
 /// The codes that all libraries have in common.
 enum class errc : unsigned char {
-  timeout,       ///< no answer within the time given
-  noproc,        ///< there is no such process (any more)
-  noconnection,  ///< the node of that process can't be reached
-  calling_self,  ///< a process called itself and would wait for ever
-  exited,        ///< the process ended before it answered; the text has its exit reason
-  no_reply,      ///< the request was dropped without an answer by a process that lives on
-  name_taken,    ///< another live process has that name
-  invalid,       ///< a value that makes no sense here
-  stopped,       ///< the runtime is stopping
-  // Starting and supervising:
+  timeout,          ///< no answer within the time given
+  noproc,           ///< there is no such process (any more)
+  noconnection,     ///< the node of that process can't be reached
+  calling_self,     ///< a process called itself and would wait for ever
+  exited,           ///< the process ended before it answered; the text has its exit reason
+  no_reply,         ///< the request was dropped without an answer by a process that lives on
+  name_taken,       ///< another live process has that name
+  invalid,          ///< a value that makes no sense here
+  stopped,          ///< the runtime is stopping
   start_failed,     ///< a process refused to start, failed or ended during its start; the text or the cause says why
   ignored,          ///< a process had nothing to do, and ended during its start
-  already_started,  ///< there is a running child of that id
-  already_present,  ///< there is a child of that id, which does not run
-  not_found,        ///< there is no child of that id
-  running,          ///< the child runs, so it can't be started or deleted
-  restarting,       ///< the child is about to be restarted
+  not_found,        ///< there is nothing of that id, for example no child or no handler
   capacity,         ///< there are as many as there may be
-  duplicate_id,     ///< two children of one supervisor have the same id
+  duplicate_id,     ///< that id is in use, for example by another child of the same spec or by another handler
   bad_combination,  ///< two settings that exclude each other
 };
 
@@ -61,11 +56,7 @@ enum class errc : unsigned char {
     case errc::stopped: return "stopped";
     case errc::start_failed: return "start_failed";
     case errc::ignored: return "ignored";
-    case errc::already_started: return "already_started";
-    case errc::already_present: return "already_present";
     case errc::not_found: return "not_found";
-    case errc::running: return "running";
-    case errc::restarting: return "restarting";
     case errc::capacity: return "capacity";
     case errc::duplicate_id: return "duplicate_id";
     case errc::bad_combination: return "bad_combination";

@@ -126,7 +126,7 @@ class event_bus {
   void handle(const happened_sync& m, self& me) { tell_all(m.event, me); }
   void handle(add m, reply_to<void> to, self& me) {
     if (find(m.id) != handlers_.end())
-      return (void)to.fail(error{errc::already_started, "there is a handler '" + m.id + "' already"});
+      return (void)to.fail(error{errc::duplicate_id, "there is a handler '" + m.id + "' already"});
     std::unique_ptr<hosted> made;
     try {
       made = m.make(me);
@@ -241,7 +241,7 @@ class event_bus {
   std::vector<registered> handlers_;
 };
 
-/// Adds a handler made from the arguments, in the process of the bus. `already_started` when there is one of that id,
+/// Adds a handler made from the arguments, in the process of the bus. `duplicate_id` when there is one of that id,
 /// `start_failed` when it could not be made.
 template <class H, class Event, class... Args>
   requires handler_of<H, Event, Args...>

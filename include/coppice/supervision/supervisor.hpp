@@ -14,6 +14,7 @@
 
 #include <coppice/behaviour/server.hpp>
 #include <coppice/supervision/child_history.hpp>
+#include <coppice/supervision/supervision_errc.hpp>
 #include <coppice/supervision/supervisor_spec.hpp>
 
 namespace coppice {

@@ -17,7 +17,8 @@ inline bool bad_combination(const child_spec& spec, auto_shutdown when) {
 inline std::optional<answer> serve_start_child(state& s, const call& c, std::size_t number) {
   if (bad_combination(*c.spec, s.flags->auto_shutdown)) return refusal(errc::bad_combination);
   if (const kid* known = s.find(c.spec->id))
-    return refusal(known->is == kid::status::running ? errc::already_started : errc::already_present);
+    return refusal(known->is == kid::status::running ? supervision_errc::already_started
+                                                     : supervision_errc::already_present);
   const std::size_t child = s.add(*c.spec).number;
   s.todo.push_back({.what = step::kind::start, .child = child, .because = step::why::add, .call = number});
   return std::nullopt;
@@ -61,8 +62,8 @@ inline std::optional<answer> serve_for(state& s, kid& k, const call& c, std::siz
       return std::nullopt;
     case ask::restart_child:
     case ask::delete_child:
-      if (k.state() == child_state::running) return refusal(errc::running);
-      if (k.state() == child_state::restarting) return refusal(errc::restarting);
+      if (k.state() == child_state::running) return refusal(supervision_errc::running);
+      if (k.state() == child_state::restarting) return refusal(supervision_errc::restarting);
       if (c.what == ask::delete_child) {
         s.forget(k.number);
         return ok;
