@@ -1,5 +1,6 @@
 #pragma once
 /// Random freezes in a simulated program, and the promise that nothing of a frozen process runs.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -14,44 +15,74 @@ class random_freezes {
   /// Freezes one process, or the subtree below it.
   void freeze(runtime& rt, pid who, bool whole_subtree) {
     if (!rt.alive(who)) return;
+    look(rt);
     const detail::kernel::freeze_target target{.root = who, .subtree = whole_subtree};
-    std::set<pid> before;  // frozen by others, who may thaw them earlier
-    for (const process_info& one : rt.snapshot())
-      if (one.state == process_state::frozen) before.insert(one.id);
     const auto number = rt.host().freeze(target, {});
     sim::require(number.has_value(), "a live process can't be frozen");
-    frozen_.push_back({target, {}});
-    for (const process_info& one : rt.snapshot())
-      if (one.state == process_state::frozen && !before.contains(one.id)) frozen_.back().handled[one.id] = one.handled;
+    targets_.push_back(target);
+    look(rt);
   }
   /// Thaws the oldest one.
   void thaw_one(runtime& rt) {
-    if (frozen_.empty()) return;
-    const entry oldest = std::move(frozen_.front());
-    frozen_.erase(frozen_.begin());
-    for (const process_info& one : rt.snapshot())
-      if (const auto before = oldest.handled.find(one.id); before != oldest.handled.end()) {
-        sim::require(one.handled == before->second, to_string(one.id) + " has run although it was frozen");
-        ++held_;
-      }
-    (void)rt.host().thaw(oldest.target);
+    if (targets_.empty()) return;
+    look(rt);
+    held_ += frozen_.size();
+    (void)rt.host().thaw(targets_.front());
+    targets_.erase(targets_.begin());
+    look(rt);
+    sim::require(!targets_.empty() || frozen_.empty(), "a process is frozen although all were thawed");
   }
   void thaw_all(runtime& rt) {
-    while (!frozen_.empty()) thaw_one(rt);
+    while (!targets_.empty()) thaw_one(rt);
   }
-  /// The node has crashed.
-  void forget() { frozen_.clear(); }
-  [[nodiscard]] bool any() const noexcept { return !frozen_.empty(); }
-  /// How many processes were found as they had been.
+  /// How often a frozen process was found to have done nothing.
   [[nodiscard]] std::uint64_t held() const noexcept { return held_; }
+  /// For how much of that time the process was frozen. A child that was spawned into a frozen subtree counts from the
+  /// freeze or thaw before its spawn.
+  [[nodiscard]] std::chrono::nanoseconds time_frozen(pid who, time_point from, time_point to) const {
+    std::chrono::nanoseconds sum{0};
+    const auto add = [&](const span& s) {
+      sum += std::max(std::min(s.to, to) - std::max(s.from, from), std::chrono::nanoseconds{0});
+    };
+    if (const auto found = spans_.find(who); found != spans_.end()) std::ranges::for_each(found->second, add);
+    if (const auto found = frozen_.find(who); found != frozen_.end())
+      add({.from = found->second.since, .to = time_point::max()});
+    return sum;
+  }
 
  private:
-  struct entry {
-    detail::kernel::freeze_target target;
-    std::map<pid, std::uint32_t> handled;
+  struct span {
+    time_point from;
+    time_point to;
   };
-  std::vector<entry> frozen_;
+  struct stand {
+    time_point since;
+    std::uint32_t handled;
+  };
+
+  /// Compares frozen processes with what they were at the last look. A busy process does not run any more from the
+  /// freeze on, but a snapshot shows it as frozen only later; so this reads the mark that the freeze leaves.
+  void look(runtime& rt) {
+    const time_point now = rt.host().now();
+    const time_point last = std::exchange(looked_, now);
+    std::set<pid> still;
+    for (const process_info& one : rt.snapshot()) {
+      if ((rt.host().table()[one.id.index()].urgent & detail::is_frozen) == 0) continue;
+      still.insert(one.id);
+      const auto [found, is_new] = frozen_.try_emplace(one.id, stand{.since = last, .handled = one.handled});
+      sim::require(is_new || one.handled == found->second.handled,
+                   to_string(one.id) + " has run although it was frozen");
+    }
+    for (const auto& [who, then] : frozen_)
+      if (!still.contains(who)) spans_[who].push_back({.from = then.since, .to = now});
+    std::erase_if(frozen_, [&](const auto& one) { return !still.contains(one.first); });
+  }
+
+  std::vector<detail::kernel::freeze_target> targets_;
+  std::map<pid, stand> frozen_;
+  std::map<pid, std::vector<span>> spans_;
   std::uint64_t held_ = 0;
+  time_point looked_{};
 };
 
 }  // namespace coppice

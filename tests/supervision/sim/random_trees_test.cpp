@@ -19,14 +19,20 @@ constexpr std::uint64_t seeds_each = 400;
 
 /// A run of many seeds has been in all of these.
 constexpr std::array expected_marks{
+    "a child was frozen",
     "a death was absorbed",
     "a first start failed",
+    "a frozen process did not run",
     "a group was restarted in part",
+    "a restart waited for a thaw",
+    "a subtree was frozen",
+    "a supervisor was frozen",
     "abandoned",
     "an orphan",
     "an unlinked child had ended unseen",
     "gave up",
     "ignored",
+    "killed because it was frozen",
     "shut down by any",
     "shut down by the last",
     "terminated between two attempts",
@@ -84,6 +90,7 @@ TEST_F(random_trees, whose_supervisors_are_killed) {
   keep_the_rules({.land = lasting, .kills = 10, .unlinks = 3, .weather = 2});
 }
 TEST_F(random_trees, whose_members_are_stuck) { keep_the_rules({.land = lasting, .stuck = 10, .calls = 10}); }
+TEST_F(random_trees, that_are_frozen) { keep_the_rules({.land = lasting, .freezes = 12}); }
 TEST_F(random_trees, that_strangers_meddle_with) {
   keep_the_rules({.land = lasting, .kills = 3, .signals = 15, .unlinks = 5});
 }

@@ -8,6 +8,7 @@
 
 #include <coppice/supervision/supervisor.hpp>
 
+#include "freezes.hpp"
 #include "seeds.hpp"
 
 namespace coppice::random_trees {
@@ -43,6 +44,7 @@ struct attempt {
   bool stuck = false;
   bool killed = false;  // by the test, or told to say so
   std::optional<exit_reason> end{};
+  time_point ended{};
   std::shared_ptr<const supervisor_spec> spec{};  // of a supervisor that got so far
 };
 
@@ -127,6 +129,7 @@ class program {
   std::vector<call> calls;
   std::map<pid, std::size_t> by_pid;
   std::map<pid, std::vector<supervisor_event>> published;
+  random_freezes freezes;
   double weather = 0;  // the share of starts that do not go well
   bool calm = false;   // no more of that
 

@@ -75,14 +75,19 @@ class model {
     sim::require(!killed || may_be_killed(*a), about("it had no time to end as it was told: " + to_string(e)));
     return same.reason;
   }
-  /// A child has the time of its spec before it is killed.
-  [[nodiscard]] static bool may_be_killed(const attempt& a) {
+  /// A child has the time of its spec before it is killed; time in which it was frozen is lost to it. A supervisor that
+  /// was frozen too may have told it earlier.
+  [[nodiscard]] bool may_be_killed(const attempt& a) const {
     const bool is_supervisor = a.what->what == plant::kind::supervisor;
     const shutdown how =
         a.what->how.shutdown.value_or(is_supervisor ? shutdown::infinity() : shutdown{std::chrono::seconds{5}});
     if (a.killed || how.is_brutal()) return true;
     if (how.is_infinite()) return false;
-    return a.stuck || is_supervisor || a.what->ignores_exits || a.what->lingers + 1ms >= how.time();
+    if (a.stuck || is_supervisor || a.what->ignores_exits || a.what->lingers + 1ms >= how.time()) return true;
+    const auto waited = how.time() + program_.freezes.time_frozen(sup_, {}, a.ended);
+    const auto held_up = program_.freezes.time_frozen(a.who, a.ended - waited, a.ended);
+    if (held_up.count() > 0) mark("killed because it was frozen");
+    return a.what->lingers + held_up + 1ms >= how.time();
   }
 
   /// Where it can be by now, with what can't be seen.
@@ -132,7 +137,10 @@ class model {
   /// A supervisor that had nothing else to do is on time. How long a start takes that comes to nothing is not known.
   [[nodiscard]] bool too_late(const state& s, const kid& k, const entry& e) const {
     if (e.what != entry::kind::begin || s.starts || mine_.stuck) return false;
-    return e.at > std::max(k.due_high, s.last) + 1ms;
+    const time_point due = std::max(k.due_high, s.last);
+    const auto held_up = program_.freezes.time_frozen(sup_, due, e.at);
+    if (e.at > due + 1ms && held_up.count() > 0) mark("a restart waited for a thaw");
+    return e.at > due + held_up + 1ms;
   }
 
   void begins(state s, const entry& e, std::vector<state>& into) const {

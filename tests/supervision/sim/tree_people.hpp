@@ -257,7 +257,10 @@ inline task<> observer(self& me, program* p) {
   for (;;) {
     auto m = co_await me.receive<process_ended, supervisor_event>();
     if (auto* e = std::get_if<process_ended>(&m)) {
-      if (attempt* a = p->find(e->who)) a->end = e->reason;
+      if (attempt* a = p->find(e->who)) {
+        a->end = e->reason;
+        a->ended = me.now();
+      }
       p->write({.what = entry::kind::ended, .who = e->who, .reason = e->reason});
     } else {
       auto& said = std::get<supervisor_event>(m);

@@ -17,13 +17,16 @@ struct trouble {
   std::uint64_t calls = 8;
   std::uint64_t weather = 1;  // how starts fare
   std::uint64_t rests = 1;
+  std::uint64_t freezes = 2;  // and as many thaws, in every third seed
   std::size_t phases = 30;
   std::uint64_t at_once = 4;
 };
 
 class run {
  public:
-  run(sim::world& w, const trouble& t) : world_{w}, trouble_{t}, program_{w}, gardener_{w.chance(), t.land} {}
+  run(sim::world& w, const trouble& t) : world_{w}, trouble_{t}, program_{w}, gardener_{w.chance(), t.land} {
+    if (w.seed() % 3 != 0) trouble_.freezes = 0;
+  }
   run(const run&) = delete;
   run& operator=(const run&) = delete;
   ~run() {
@@ -44,6 +47,8 @@ class run {
   void kill_one();
   void signal_one();
   void stick_one();
+  void freeze_one();
+  void thaw_all();
   [[nodiscard]] bool may_be_stuck_for_long(const attempt& a) const;
   void ask_one();
   void ask_for_sure(call c);
@@ -113,8 +118,8 @@ inline exit_reason run::reason_for(pid who) {
 
 inline void run::fault() {
   const trouble& t = trouble_;
-  std::uint64_t pick =
-      dice().below(t.crashes + t.kills + t.signals + t.unlinks + t.stuck + t.calls + t.weather + t.rests);
+  std::uint64_t pick = dice().below(t.crashes + t.kills + t.signals + t.unlinks + t.stuck + t.calls + t.weather +
+                                    t.rests + 2 * t.freezes);
   const auto is = [&](std::uint64_t weight) {
     if (pick < weight) return true;
     pick -= weight;
@@ -127,6 +132,8 @@ inline void run::fault() {
   if (is(t.stuck)) return stick_one();
   if (is(t.calls)) return ask_one();
   if (is(t.rests)) return rest();
+  if (is(t.freezes)) return freeze_one();
+  if (is(t.freezes)) return program_.freezes.thaw_one(rt());
   program_.weather = dice().chance(0.5) ? 0 : dice().chance(0.7) ? 0.3 : 0.9;
   world_.fail_at("spawn.allocate", dice().chance(0.3) ? 0.3 : 0);
 }
@@ -178,6 +185,20 @@ inline void run::stick_one() {
   const attempt& a = *program_.find(who);
   if (a.what != root_ && dice().chance(0.5))
     ask_for_sure({.what = ask::terminate_child, .sup = a.sup, .id = a.what->id});
+}
+
+inline void run::freeze_one() {
+  const pid who = someone(true, dice().chance(0.5));
+  if (!who) return;
+  const bool subtree = dice().chance(0.5);
+  program_.freezes.freeze(rt(), who, subtree);
+  const bool is_supervisor = program_.find(who)->what->what == plant::kind::supervisor;
+  mark(!is_supervisor ? "a child was frozen" : subtree ? "a subtree was frozen" : "a supervisor was frozen");
+}
+
+inline void run::thaw_all() {
+  program_.freezes.thaw_all(rt());
+  if (program_.freezes.held() != 0) mark("a frozen process did not run");
 }
 
 inline void run::ask_one() {
@@ -239,6 +260,7 @@ inline call run::some_call(pid sup) {
 
 inline void run::rest() {
   program_.calm = true;
+  thaw_all();
   world_.fail_at("spawn.allocate", 0);
   world_.run_for(2min);
   for (const pid sup : program_.living(true, false)) {
@@ -260,7 +282,10 @@ inline void run::end() {
   const bool alive = rt().alive(parent_);
   if (alive) mark("the root lived to the end");
   const exit_reason why = dice().chance(0.7) ? exit_reason::shutdown() : some_reason();
+  for (std::uint64_t n = dice().below(2 * trouble_.freezes); n > 0; --n) freeze_one();
   if (alive) rt().send(parent_, end_root{why});
+  if (trouble_.freezes > 0) world_.run_for(dice().between(0s, 20s));
+  thaw_all();
   world_.run_for(10min);
   sim::require(!rt().alive(parent_), "the root was told to end, and lives");
   const attempt& root = program_.attempts.front();
