@@ -28,6 +28,7 @@ void life_cycle::execute(life_action what, const exit_reason& why, bool answers_
       me_.instance.destroy_if_any(me_, me_.type_of_actor());
       return begin_stop(why, false);
     case life_action::hurry_children: return stop_children(false);
+    case life_action::report_waiting: return child_stopping{me_, t_}.tell_parent();
     case life_action::end_process: return end_process();
   }
 }

@@ -35,7 +35,7 @@ constexpr std::array expected{
     line{life::restarting, {"-", "-", ".", ".", ".", "creating", "-", "stopping"}},
     line{life::restarting_after_failure, {"-", "-", ".", "restarting", ".", "creating", "-", "stopping"}},
     line{life::draining, {"-", "-", ".", ".", ".", "ended", "-", "stopping"}},
-    line{life::stopping, {"-", "-", ".", ".", ".", "ended", "-", "."}},
+    line{life::stopping, {"-", "-", ".", ".", ".", "ended", "-", "stopping"}},
     line{life::ended, {"-", "-", ".", "-", "-", "-", "-", "."}},
 };
 
@@ -74,6 +74,7 @@ TEST(life_of_an_actor, does_the_same_on_every_way_into_a_state) {
   for (const life from : {life::stopping, life::draining})
     EXPECT_EQ(step_of(from, event::children_done).action, action::end_process);
   EXPECT_EQ(step_of(life::draining, event::stop_ordered).action, action::hurry_children);
+  EXPECT_EQ(step_of(life::stopping, event::stop_ordered).action, action::report_waiting);
 }
 
 constexpr actor_class some_class{};

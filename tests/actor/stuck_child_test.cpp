@@ -116,6 +116,24 @@ TEST(stuck_grandchild, holds_up_nobody_and_only_it_is_killed) {
   EXPECT_EQ(s.end_of("p"), "normal");
 }
 
+TEST(stuck_grandchild, extends_the_limit_of_a_child_that_was_stopping_before_its_parent) {
+  stage s;
+  s.root("p");
+  s.child("p", "c");
+  s.child("c", "g");
+  s.stick("g", 24h);
+  s.stop("c");
+  s.pass(4s);
+  s.stop("p");
+  s.pass(5900ms);
+  EXPECT_EQ(s.end_of("c"), "lives") << "the limit of 5 s does not run while it waits for its child";
+  s.pass(200ms);
+  s.settle();
+  EXPECT_EQ(s.end_of("g"), "abandoned");
+  EXPECT_EQ(s.end_of("c"), "normal");
+  EXPECT_EQ(s.end_of("p"), "normal");
+}
+
 TEST(stuck_grandchild, does_not_hold_up_a_restart) {
   stage s;
   s.root("p");

@@ -49,6 +49,7 @@ enum class life_action : std::uint8_t {
   begin_stop,        ///< tell the instance and stop its children
   drop_and_stop,     ///< destroy the instance, which was told about a restart, and stop the children
   hurry_children,    ///< tell the children to stop without handling their mail
+  report_waiting,    ///< tell the parent, which has just set a limit, that children are still stopping
   end_process,       ///< tell the instance and end
   none,              ///< only the state changes
 };
@@ -103,7 +104,7 @@ inline constexpr std::array life_rules = std::to_array<life_rule>({
     {life::stopping, life_event::failure_resumed, life::stopping, life_action::ignore},
     {life::stopping, life_event::restart_ordered, life::stopping, life_action::ignore},
     {life::stopping, life_event::children_done,   life::ended,    life_action::end_process},
-    {life::stopping, life_event::stop_ordered,    life::stopping, life_action::ignore},
+    {life::stopping, life_event::stop_ordered,    life::stopping, life_action::report_waiting},
 
     {life::ended,    life_event::failed,          life::ended,    life_action::ignore},
     {life::ended,    life_event::stop_ordered,    life::ended,    life_action::ignore},
