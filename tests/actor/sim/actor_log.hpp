@@ -11,6 +11,7 @@
 
 #include <coppice/actor/actor.hpp>
 
+#include "freezes.hpp"
 #include "seeds.hpp"
 
 namespace coppice::random_actors {
@@ -148,6 +149,7 @@ class program {
   };
   std::map<std::uint64_t, question> questions;  // that wait for their answer
   std::uint64_t numbers = 0;
+  random_freezes freezes;
 
   /// Handlers must not throw what the test has found out: it would be one more failure.
   void check(bool holds, const std::string& what) {

@@ -47,6 +47,10 @@ class model {
       if (v.parent == l.parent && v.child != who_ && v.id == id && v.what == what && for_all(v)) return &v;
     return nullptr;
   }
+  /// For how long the actor or its parent was frozen then: one of them waited for that long at most.
+  [[nodiscard]] std::chrono::nanoseconds time_frozen(const life& l, time_point from, time_point to) const {
+    return p_.freezes.time_frozen(who_, from, to) + p_.freezes.time_frozen(l.parent, from, to);
+  }
   [[nodiscard]] bool for_all(const verdict& v) const {
     const life& l = p_.lives.at(v.child);
     if (!l.parent) return false;
@@ -79,6 +83,29 @@ class model {
              return ends && e.at >= l.spawned && e.at <= l.ended;
            });
   }
+  /// Stopped by its parent, and frozen for so much of its time that it could not end by itself.
+  [[nodiscard]] bool killed_at_its_deadline(pid who) const {
+    constexpr std::chrono::nanoseconds limit = 5s;
+    const life& l = p_.lives.at(who);
+    if (!l.end || l.end->what() != exit_reason::kind::killed || !l.parent) return false;
+    if (!was_shut_down(l) && !judged_to_stop(who)) return false;
+    const auto waited = limit + p_.freezes.time_frozen(l.parent, {}, l.ended);
+    if (p_.freezes.time_frozen(who, l.ended - waited, l.ended) + soon < limit) return false;
+    mark("killed because it was frozen");
+    return true;
+  }
+  /// Its parent has decided to stop it, or all its children.
+  [[nodiscard]] bool judged_to_stop(pid who) const {
+    const life& l = p_.lives.at(who);
+    return std::ranges::any_of(p_.verdicts, [&](const verdict& v) {
+      return v.parent == l.parent && v.what == directive::stop && v.at <= l.ended && (v.child == who || for_all(v));
+    });
+  }
+  [[nodiscard]] bool ancestor_killed_at_its_deadline(const life& l) const {
+    for (pid at = l.parent; at; at = p_.lives.at(at).parent)
+      if (killed_at_its_deadline(at)) return true;
+    return false;
+  }
   void check_mail(const life& l) const;
   void check_watches(const life& l) const;
   void check_faults();
@@ -105,13 +132,13 @@ inline void model::check_hooks(const life& l) const {
         break;
       case kind::stopped: require(before == kind::stopping, "it has stopped without `stopping`"); break;
       case kind::destroyed:
-        require(l.killed || before == kind::restarting || before == kind::stopped,
+        require(l.killed || killed_at_its_deadline(who_) || before == kind::restarting || before == kind::stopped,
                 "the instance is gone, and heard of no end");
         break;
     }
     before = e.what;
   }
-  if (l.end && !l.killed) {
+  if (l.end && !l.killed && !killed_at_its_deadline(who_)) {
     require(l.living == 0, "it has ended, and its instance is still there");
     std::optional<exit_reason> said;
     for (const entry& e : l.log)
@@ -182,7 +209,8 @@ inline void model::check_wait(const life& l, const verdict& v, const rules& by, 
   } else if (by.wait) {
     if (l.parent && (by.may_hit_siblings() || p_.lives.at(l.parent).what->keeps_children)) return;
     const auto healthy = v.at - since - by.wait->reset_after;
-    if (healthy > soon || (healthy > -soon && v.after == by.wait->wait_after(1))) in_a_row = 0;
+    if (healthy > soon + time_frozen(l, since, v.at) || (healthy > -soon && v.after == by.wait->wait_after(1)))
+      in_a_row = 0;
     expected = by.wait->wait_after(++in_a_row);
     if (in_a_row > 2) mark("a long wait");
   }
@@ -206,7 +234,10 @@ inline void model::check_restarts(const life& l) const {
     require(v != nullptr, "restarted without a decision");
     if (v->child != who_) mark("restarted for a sibling");
     require(v->at + v->after <= e.at + soon, "restarted before its time");
-    require(!alone || v->at + v->after >= e.at - soon, "restarted later than decided");
+    const time_point due = v->at + v->after;
+    const auto held_up = time_frozen(l, due, e.at);
+    if (alone && e.at > due + soon && held_up.count() > 0) mark("a restart waited for a thaw");
+    require(!alone || e.at <= due + held_up + soon, "restarted later than decided");
   }
   std::uint64_t decisions = 0;
   for (const verdict* v : verdicts_on(who_)) {
@@ -262,7 +293,11 @@ inline void model::check_end(const life& l) const {
   switch (l.end->what()) {
     case kind::normal: require(l.told || ancestor(l, &life::told), "nobody has told it to end"); break;
     case kind::shutdown: require(was_shut_down(l), "its parent had no reason to shut it down"); break;
-    case kind::killed: require(l.killed || ancestor(l, &life::killed), "nobody has killed it"); break;
+    case kind::killed:
+      require(
+          l.killed || killed_at_its_deadline(who_) || ancestor(l, &life::killed) || ancestor_killed_at_its_deadline(l),
+          "nobody has killed it");
+      break;
     default: require(false, "ended with " + l.end->to_string());
   }
   if (l.killed || l.told || ancestor(l, &life::told) || ancestor(l, &life::killed) || l.end->what() == kind::shutdown)

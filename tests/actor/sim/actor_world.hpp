@@ -11,6 +11,7 @@ struct trouble {
   std::uint64_t kills = 1;
   std::uint64_t stops = 1;
   std::uint64_t poisons = 1;
+  std::uint64_t freezes = 3;  // and as many thaws, in every third seed
   std::size_t phases = 12;
   double luck = 0.05;  // the share of hooks that fail
   std::vector<deed> favourites{};
@@ -35,7 +36,9 @@ inline task<> observer(self& me, program* p) {
 
 class run {
  public:
-  run(sim::world& w, const trouble& t) : world_{w}, trouble_{t}, program_{w}, gardener_{w.chance(), t.land} {}
+  run(sim::world& w, const trouble& t) : world_{w}, trouble_{t}, program_{w}, gardener_{w.chance(), t.land} {
+    if (w.seed() % 3 != 0) trouble_.freezes = 0;
+  }
   run(const run&) = delete;
   run& operator=(const run&) = delete;
   ~run() {
@@ -52,6 +55,8 @@ class run {
   void spawn_tops();
   void act();
   void send_one();
+  void freeze_one();
+  void thaw_all();
 
   sim::world& world_;
   trouble trouble_;
@@ -77,6 +82,7 @@ inline void run::play() {
   for (std::size_t i = 0; i < trouble_.phases; ++i) {
     const std::uint64_t how_long = dice().below(10);
     world_.run_for(dice().between(0ns, how_long < 5 ? 2us : how_long < 8 ? 20ms : 1s));
+    program_.freezes.check(rt());
     for (std::uint64_t n = dice().below(8); n > 0; --n) act();
     program_.judge();
     if (dice().chance(0.05)) rest();
@@ -85,13 +91,15 @@ inline void run::play() {
 
 inline void run::act() {
   const trouble& t = trouble_;
-  std::uint64_t pick = dice().below(t.notes + t.kills + t.stops + t.poisons);
+  std::uint64_t pick = dice().below(t.notes + t.kills + t.stops + t.poisons + 2 * t.freezes);
   const auto is = [&](std::uint64_t weight) {
     if (pick < weight) return true;
     pick -= weight;
     return false;
   };
   if (is(t.notes)) return send_one();
+  if (is(t.freezes)) return freeze_one();
+  if (is(t.freezes)) return program_.freezes.thaw_one(rt());
   const pid who = program_.someone();
   if (program_.lives.at(who).parent == pid{} && dice().chance(0.8)) return;
   if (is(t.kills)) {
@@ -118,8 +126,23 @@ inline void run::send_one() {
     rt().cast<note>(actor_ref<member>{to}, m);
 }
 
+inline void run::freeze_one() {
+  const pid who = program_.someone();
+  if (!rt().alive(who)) return;
+  const bool subtree = dice().chance(0.5);
+  program_.freezes.freeze(rt(), who, subtree);
+  const bool is_parent = std::ranges::any_of(program_.lives.at(who).children, [&](pid c) { return rt().alive(c); });
+  mark(!is_parent ? "an actor was frozen" : subtree ? "a subtree was frozen" : "a parent was frozen");
+}
+
+inline void run::thaw_all() {
+  program_.freezes.thaw_all(rt());
+  if (program_.freezes.held() != 0) mark("a frozen process did not run");
+}
+
 inline void run::rest() {
   program_.calm = true;
+  thaw_all();
   world_.run_for(2min);
   ++probes_;
   std::vector<pid> asked;
@@ -145,6 +168,7 @@ inline void run::end() {
     for (int n = 0; n < 10; ++n) send_one();
     world_.run_for(dice().between(0ns, 2us));
   }
+  for (std::uint64_t n = dice().below(2 * trouble_.freezes); n > 0; --n) freeze_one();
   for (const pid top : tops_) {
     life& l = program_.lives.at(top);
     const std::uint64_t how = dice().below(3);
@@ -153,6 +177,12 @@ inline void run::end() {
     if (how == 1) stop_actor(rt(), top);
     if (how == 2) poison_actor(rt(), top);
   }
+  if (trouble_.freezes > 0) {
+    world_.run_for(1ms);
+    program_.freezes.check(rt());
+    world_.run_for(dice().between(0s, 20s));
+  }
+  thaw_all();
   world_.run_for(2min);
   program_.calm = true;
   world_.run_for(2min);

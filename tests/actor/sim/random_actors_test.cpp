@@ -20,8 +20,13 @@ constexpr std::uint64_t seeds_each = 400;
 constexpr std::array expected_marks{
     "a constructor failed",
     "a decider failed",
+    "a frozen process did not run",
     "a limit was reached",
     "a long wait",
+    "a parent was frozen",
+    "a restart waited for a thaw",
+    "a subtree was frozen",
+    "an actor was frozen",
     "an error for an answer",
     "answered",
     "became",
@@ -37,6 +42,7 @@ constexpr std::array expected_marks{
     "failed in stopped",
     "failed in stopping",
     "failed in terminated",
+    "killed because it was frozen",
     "mail before an end",
     "restart",
     "restarted for a sibling",
@@ -92,6 +98,9 @@ TEST_F(random_actors, that_put_mail_aside) {
       {.land = {.gates = 0.5},
        .notes = 60,
        .favourites = {deed::stash, deed::stash, deed::unstash, deed::unstash_one, deed::become, deed::fail}});
+}
+TEST_F(random_actors, that_are_frozen) {
+  keep_the_rules({.freezes = 20, .favourites = {deed::fail, deed::stop_other}});
 }
 TEST_F(random_actors, that_ask) { keep_the_rules({.notes = 40, .favourites = {deed::ask, deed::ask, deed::fail}}); }
 

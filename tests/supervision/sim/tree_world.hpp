@@ -88,6 +88,7 @@ inline void run::play() {
   for (std::size_t i = 0; i < trouble_.phases && rt().alive(parent_); ++i) {
     const std::uint64_t how_long = dice().below(10);
     world_.run_for(dice().between(0ns, how_long < 5 ? 5us : how_long < 8 ? 20ms : 3s));
+    program_.freezes.check(rt());
     for (std::uint64_t n = dice().below(trouble_.at_once); n > 0; --n) fault();
   }
 }
@@ -284,7 +285,11 @@ inline void run::end() {
   const exit_reason why = dice().chance(0.7) ? exit_reason::shutdown() : some_reason();
   for (std::uint64_t n = dice().below(2 * trouble_.freezes); n > 0; --n) freeze_one();
   if (alive) rt().send(parent_, end_root{why});
-  if (trouble_.freezes > 0) world_.run_for(dice().between(0s, 20s));
+  if (trouble_.freezes > 0) {
+    world_.run_for(1ms);
+    program_.freezes.check(rt());
+    world_.run_for(dice().between(0s, 20s));
+  }
   thaw_all();
   world_.run_for(10min);
   sim::require(!rt().alive(parent_), "the root was told to end, and lives");
