@@ -110,8 +110,8 @@ struct word {
   std::size_t restarts = 0;
   time_point at{};
 };
-/// A turn takes 100 ns: what is done about a decision is done a few turns later.
-inline constexpr std::chrono::nanoseconds soon = 1ms;
+/// A timer ticks once a millisecond, and a turn takes 100 ns: a decision is carried out a few turns after the tick.
+inline constexpr std::chrono::nanoseconds soon = 1ms + 10us;
 
 using seeds::mark;
 
