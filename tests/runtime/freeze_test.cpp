@@ -3,6 +3,7 @@
 #include <runtime/internal/kernel_parts.hpp>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include <coppice/runtime/runtime.hpp>
@@ -177,11 +178,33 @@ TEST(freeze, a_kill_reaches_a_frozen_process_whenever_it_comes) {
   }
 }
 
+/// Counts the frames that exist.
+struct counted_life {
+  explicit counted_life(std::atomic<int>* n) : living{n} { ++*living; }
+  counted_life(const counted_life&) = delete;
+  counted_life& operator=(const counted_life&) = delete;
+  ~counted_life() { --*living; }
+  std::atomic<int>* living;
+};
+task<> counted_spinner(self& me, std::atomic<std::uint64_t>* turns, std::atomic<int>* living) {
+  const counted_life mine{living};
+  co_await spinner(me, turns);
+}
+
 TEST(freeze, a_runtime_ends_although_processes_are_frozen) {
   std::atomic<std::uint64_t> turns{0};
-  runtime rt{quiet()};
-  const pid root = rt.spawn(spinner_parent, &turns, 4);
-  ASSERT_TRUE(rt.freeze(subtree{root}).has_value());
+  std::atomic<int> living{0};
+  std::optional<runtime> rt{std::in_place, quiet()};
+  for (int i = 0; i < 4; ++i) {
+    const pid who = rt->spawn(counted_spinner, &turns, &living);
+    while (living <= i) std::this_thread::yield();
+    ASSERT_TRUE(rt->freeze(who).has_value());
+  }
+  EXPECT_EQ(living, 4);
+  const std::uint64_t then = turns.load();
+  rt.reset();
+  EXPECT_EQ(living, 0) << "a frozen process was not destroyed";
+  EXPECT_EQ(turns.load(), then) << "a frozen process has run";
 }
 
 }  // namespace

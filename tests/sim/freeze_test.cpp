@@ -1,6 +1,8 @@
 // Freezing processes: every promise of freeze.hpp, in the simulation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "people.hpp"
@@ -21,6 +23,32 @@ struct counter {
   void handle(number m) { last = m.value; }
   int count = 0;
   int last = 0;
+};
+
+/// A node, and freezes and thaws that must succeed.
+struct stage {
+  explicit stage(std::uint64_t seed = 1) : w{seed}, n{w.add_node()} {}
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
+  [[nodiscard]] runtime& rt() { return n.rt(); }
+  template <class Who>  // a pid or a subtree
+  void freeze(Who who) {
+    const result<frozen> got = rt().freeze(who);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_TRUE(got->still_inside.empty());
+  }
+  /// And runs what can run then.
+  template <class Who>
+  void thaw(Who who) {
+    EXPECT_TRUE(rt().thaw(who));
+    w.run_for(1ms);
+  }
+  void pass(std::chrono::nanoseconds time) { w.run_for(time); }
+  [[nodiscard]] process_state state_of(pid who) { return rt().info(who)->state; }
+  [[nodiscard]] bool is_frozen(pid who) { return state_of(who) == process_state::frozen; }
+
+  world w;
+  node& n;
 };
 
 /// Spawns a linked child when it is told to, and so on for as many generations as the number says.
@@ -47,22 +75,19 @@ task<> freezer_of(self&, pid who, result<frozen>* into) { *into = co_await freez
 /// What the process waits for arrives after one second; the process is frozen for ten.
 void expect_frozen(task<> (*body)(self&, time_point*), std::uint64_t seed) {
   time_point woken{};
-  world w{seed};
-  node& n = w.add_node();
-  const pid who = n.rt().spawn(body, &woken);
-  w.run_for(1ms);
-  const time_point begin = w.now();
-  const result<frozen> got = n.rt().freeze(who);
-  ASSERT_TRUE(got.has_value());
-  EXPECT_TRUE(got->still_inside.empty());
-  EXPECT_EQ(n.rt().info(who)->state, process_state::frozen);
-  w.run_for(10s);
+  stage s{seed};
+  const pid who = s.rt().spawn(body, &woken);
+  s.pass(1ms);
+  const time_point begin = s.w.now();
+  s.freeze(who);
+  EXPECT_TRUE(s.is_frozen(who));
+  s.pass(10s);
   EXPECT_EQ(woken, time_point{}) << "a frozen process went on, seed " << seed;
-  EXPECT_TRUE(n.rt().thaw(who));
-  EXPECT_TRUE(w.run());
+  s.thaw(who);
+  EXPECT_TRUE(s.w.run());
   EXPECT_GE(woken - begin, 10s);
   EXPECT_LE(woken - begin, 11s + 10ms);
-  EXPECT_FALSE(n.rt().alive(who));
+  EXPECT_FALSE(s.rt().alive(who));
 }
 
 TEST(freeze, holds_whatever_the_process_waits_for) {
@@ -72,99 +97,206 @@ TEST(freeze, holds_whatever_the_process_waits_for) {
 
 TEST(freeze, mail_waits_and_is_handled_in_its_order_after_the_thaw) {
   seen got;
-  world w{1};
-  node& n = w.add_node();
-  const pid who = n.rt().spawn(listener, &got);
-  ASSERT_TRUE(n.rt().freeze(who).has_value());
-  for (int i = 0; i < 5; ++i) n.rt().send(who, number{i});
-  w.run_for(1s);
+  stage s;
+  const pid who = s.rt().spawn(listener, &got);
+  s.freeze(who);
+  for (int i = 0; i < 5; ++i) s.rt().send(who, number{i});
+  s.pass(1s);
   EXPECT_TRUE(got.numbers.empty());
-  EXPECT_EQ(n.rt().info(who)->mailbox, 5U);
-  EXPECT_TRUE(n.rt().thaw(who));
-  w.run_for(1ms);
+  EXPECT_EQ(s.rt().info(who)->mailbox, 5U);
+  s.thaw(who);
   ASSERT_EQ(got.numbers.size(), 5U);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(got.numbers[static_cast<std::size_t>(i)].second, i);
 }
 
 TEST(freeze, the_time_limits_of_callers_run_on) {
-  world w{1};
-  node& n = w.add_node();
-  const ref<counter> c = n.rt().spawn<counter>();
-  ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
-  const result<int> late = n.rt().call(c.call<asks>().within(1s));
+  stage s;
+  const ref<counter> c = s.rt().spawn<counter>();
+  s.freeze(c.id());
+  const result<int> late = s.rt().call(c.call<asks>().within(1s));
   EXPECT_EQ(late.error().code(), errc::timeout);
-  EXPECT_TRUE(n.rt().thaw(c.id()));
-  EXPECT_TRUE(n.rt().call(c.call<asks>()).has_value());
+  s.thaw(c.id());
+  EXPECT_TRUE(s.rt().call(c.call<asks>()).has_value());
+}
+
+TEST(freeze, the_time_limit_of_a_call_by_another_process_runs_on) {
+  call_outcome outcome;
+  stage s;
+  const pid who = s.rt().spawn(clerk);
+  s.freeze(who);
+  const time_point begin = s.w.now();
+  s.rt().spawn(caller, who, 1s, &outcome);
+  s.pass(10s);
+  ASSERT_TRUE(outcome.got.has_value());
+  EXPECT_EQ(outcome.got->error().code(), errc::timeout);
+  EXPECT_LE(outcome.at - begin, 1s + 10ms);
+}
+
+TEST(freeze, the_answer_to_a_frozen_caller_waits_and_is_no_timeout) {
+  call_outcome outcome;
+  stage s;
+  const pid who = s.rt().spawn(answers_late);
+  const pid asking = s.rt().spawn(caller, who, 2s, &outcome);
+  s.pass(1ms);
+  s.freeze(asking);
+  s.pass(10s);
+  EXPECT_FALSE(outcome.got.has_value());
+  s.thaw(asking);
+  EXPECT_EQ(outcome.got, result<int>{42}) << "the answer came before the limit";
+}
+
+int does_work(bool* done) {
+  *done = true;
+  return 42;
+}
+task<> asks_for_work(self& me, bool* done, time_point* woken) {
+  const int got = co_await me.blocking(does_work, done);
+  EXPECT_EQ(got, 42);
+  *woken = me.now();
+}
+
+TEST(freeze, the_result_of_blocking_work_waits_whether_it_comes_before_the_freeze_or_after_it) {
+  for (const bool before : {true, false}) {
+    bool done = false;
+    time_point woken{};
+    stage s;
+    const pid who = s.rt().spawn(asks_for_work, &done, &woken);
+    ASSERT_TRUE(s.w.step());
+    if (before) (void)s.w.step();
+    ASSERT_EQ(done, before);
+    ASSERT_TRUE(s.rt().host().freeze({.root = who, .subtree = false}, {}).has_value());  // without one more step
+    s.pass(1h);
+    EXPECT_TRUE(done);
+    EXPECT_EQ(woken, time_point{});
+    s.thaw(who);
+    EXPECT_NE(woken, time_point{});
+  }
+}
+
+TEST(thaw, of_what_is_not_frozen_has_no_effect) {
+  stage s;
+  const pid a = s.rt().spawn(idler);
+  const pid b = s.rt().spawn(idler);
+  EXPECT_FALSE(s.rt().thaw(a));
+  EXPECT_FALSE(s.rt().thaw(subtree{a}));
+  s.freeze(b);
+  EXPECT_FALSE(s.rt().thaw(a)) << "another process is frozen";
+  EXPECT_TRUE(s.is_frozen(b));
+  s.freeze(a);
+  EXPECT_TRUE(s.is_frozen(a)) << "a thaw is not kept for later";
+  s.thaw(a);
+  s.rt().kill(a);
+  s.pass(1ms);
+  EXPECT_FALSE(s.rt().thaw(a)) << "it is dead";
+}
+
+TEST(thaw, undoes_freezes_of_a_subtree_and_of_its_members_in_any_order) {
+  for (int order = 0; order < 6; ++order) {
+    std::vector<pid> all;
+    stage s;
+    const pid root = s.rt().spawn(parent, &all);
+    s.rt().send(root, number{2});
+    s.pass(1ms);
+    ASSERT_EQ(all.size(), 3U);
+    const pid middle = all[1];
+    s.freeze(middle);
+    s.freeze(subtree{middle});
+    s.freeze(subtree{root});
+    std::array<int, 3> steps{0, 1, 2};
+    for (int i = 0; i < order; ++i) std::ranges::next_permutation(steps);
+    for (const int step : steps) {
+      EXPECT_TRUE(s.is_frozen(middle)) << "order " << order;
+      if (step == 0) s.thaw(middle);
+      if (step == 1) s.thaw(subtree{middle});
+      if (step == 2) s.thaw(subtree{root});
+    }
+    for (const pid each : all) EXPECT_EQ(s.state_of(each), process_state::waiting) << "order " << order;
+  }
+}
+
+TEST(freeze, ends_with_its_process_and_does_not_touch_the_next_one_in_the_slot) {
+  seen got;
+  stage s;
+  const pid first = s.rt().spawn(idler);
+  s.pass(1ms);
+  s.freeze(first);
+  s.freeze(subtree{first});
+  s.rt().kill(first);
+  s.pass(1ms);
+  const pid next = s.rt().spawn(listener, &got);
+  ASSERT_EQ(next.index(), first.index());
+  s.rt().send(next, number{1});
+  s.pass(1ms);
+  EXPECT_EQ(got.numbers.size(), 1U);
+  EXPECT_EQ(s.rt().freeze(first).error().code(), errc::noproc);
+  EXPECT_FALSE(s.rt().thaw(first));
+  EXPECT_FALSE(s.rt().thaw(subtree{first}));
+  s.rt().send(next, number{2});
+  s.pass(1ms);
+  EXPECT_EQ(got.numbers.size(), 2U);
 }
 
 TEST(freeze, is_counted_and_needs_as_many_thaws) {
-  world w{1};
-  node& n = w.add_node();
-  const ref<counter> c = n.rt().spawn<counter>();
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(n.rt().thaw(c.id()));
-  EXPECT_EQ(n.rt().call(c.call<asks>().within(1s)).error().code(), errc::timeout);
-  EXPECT_TRUE(n.rt().thaw(c.id()));
-  EXPECT_TRUE(n.rt().call(c.call<asks>()).has_value());
-  EXPECT_FALSE(n.rt().thaw(c.id())) << "one thaw too many";
+  stage s;
+  const ref<counter> c = s.rt().spawn<counter>();
+  for (int i = 0; i < 3; ++i) s.freeze(c.id());
+  for (int i = 0; i < 2; ++i) s.thaw(c.id());
+  EXPECT_EQ(s.rt().call(c.call<asks>().within(1s)).error().code(), errc::timeout);
+  s.thaw(c.id());
+  EXPECT_TRUE(s.rt().call(c.call<asks>()).has_value());
+  EXPECT_FALSE(s.rt().thaw(c.id())) << "one thaw too many";
 }
 
 TEST(freeze, of_a_process_is_not_undone_by_the_thaw_of_its_subtree) {
-  world w{1};
-  node& n = w.add_node();
-  const ref<counter> c = n.rt().spawn<counter>();
-  ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
-  EXPECT_FALSE(n.rt().thaw(subtree{c.id()}));
-  EXPECT_EQ(n.rt().info(c.id())->state, process_state::frozen);
+  stage s;
+  const ref<counter> c = s.rt().spawn<counter>();
+  s.freeze(c.id());
+  EXPECT_FALSE(s.rt().thaw(subtree{c.id()}));
+  EXPECT_TRUE(s.is_frozen(c.id()));
 }
 
 TEST(freeze, a_kill_ends_a_frozen_process_at_once_and_its_watchers_are_told) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     seen got;
-    world w{seed};
-    node& n = w.add_node();
-    const pid victim = n.rt().spawn(idler);
-    n.rt().spawn(watcher, victim, &got);
-    w.run_for(1ms);
-    ASSERT_TRUE(n.rt().freeze(victim).has_value());
-    n.rt().kill(victim);
-    w.run_for(1ms);
-    EXPECT_FALSE(n.rt().alive(victim));
+    stage s{seed};
+    const pid victim = s.rt().spawn(idler);
+    s.rt().spawn(watcher, victim, &got);
+    s.pass(1ms);
+    s.freeze(victim);
+    s.rt().kill(victim);
+    s.pass(1ms);
+    EXPECT_FALSE(s.rt().alive(victim));
     ASSERT_EQ(got.downs.size(), 1U);
     EXPECT_EQ(got.downs.front().reason, exit_reason::killed());
     EXPECT_EQ(got.exits.size(), 1U);
-    EXPECT_FALSE(n.rt().thaw(victim)) << "nothing is left to thaw";
+    EXPECT_FALSE(s.rt().thaw(victim)) << "nothing is left to thaw";
   }
 }
 
 TEST(freeze, every_other_exit_waits_for_the_thaw) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    world w{seed};
-    node& n = w.add_node();
-    const ref<counter> c = n.rt().spawn<counter>();
-    ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
-    n.rt().exit(c.id(), exit_reason::shutdown());
-    w.run_for(10s);
-    EXPECT_TRUE(n.rt().alive(c.id()));
-    EXPECT_TRUE(n.rt().thaw(c.id()));
-    w.run_for(1ms);
-    EXPECT_FALSE(n.rt().alive(c.id()));
+    stage s{seed};
+    const ref<counter> c = s.rt().spawn<counter>();
+    s.freeze(c.id());
+    s.rt().exit(c.id(), exit_reason::shutdown());
+    s.pass(10s);
+    EXPECT_TRUE(s.rt().alive(c.id()));
+    s.thaw(c.id());
+    EXPECT_FALSE(s.rt().alive(c.id()));
   }
 }
 
 TEST(freeze, links_and_monitors_of_a_frozen_process_stay) {
   seen got;
-  world w{1};
-  node& n = w.add_node();
-  const pid other = n.rt().spawn(idler);
-  const pid frozen_one = n.rt().spawn(watcher, other, &got);
-  w.run_for(1ms);
-  ASSERT_TRUE(n.rt().freeze(frozen_one).has_value());
-  n.rt().kill(other);
-  w.run_for(1s);
+  stage s;
+  const pid other = s.rt().spawn(idler);
+  const pid frozen_one = s.rt().spawn(watcher, other, &got);
+  s.pass(1ms);
+  s.freeze(frozen_one);
+  s.rt().kill(other);
+  s.pass(1s);
   EXPECT_TRUE(got.downs.empty());
-  EXPECT_TRUE(n.rt().thaw(frozen_one));
-  w.run_for(1ms);
+  s.thaw(frozen_one);
   EXPECT_EQ(got.downs.size(), 1U);
   EXPECT_EQ(got.exits.size(), 1U);
 }
@@ -172,17 +304,15 @@ TEST(freeze, links_and_monitors_of_a_frozen_process_stay) {
 TEST(freeze, of_a_subtree_takes_all_linked_descendants) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<pid> all;
-    world w{seed};
-    node& n = w.add_node();
-    const pid root = n.rt().spawn(parent, &all);
-    n.rt().send(root, number{4});
-    w.run_for(1ms);
+    stage s{seed};
+    const pid root = s.rt().spawn(parent, &all);
+    s.rt().send(root, number{4});
+    s.pass(1ms);
     ASSERT_EQ(all.size(), 5U);
-    ASSERT_TRUE(n.rt().freeze(subtree{root}).has_value());
-    for (const pid each : all) EXPECT_EQ(n.rt().info(each)->state, process_state::frozen);
-    EXPECT_TRUE(n.rt().thaw(subtree{root}));
-    w.run_for(1ms);
-    for (const pid each : all) EXPECT_EQ(n.rt().info(each)->state, process_state::waiting);
+    s.freeze(subtree{root});
+    for (const pid each : all) EXPECT_TRUE(s.is_frozen(each));
+    s.thaw(subtree{root});
+    for (const pid each : all) EXPECT_EQ(s.state_of(each), process_state::waiting);
   }
 }
 
@@ -191,18 +321,16 @@ TEST(freeze, a_child_that_is_started_later_is_frozen_before_it_begins) {
   std::uint64_t caught = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::vector<pid> all;
-    world w{seed};
-    node& n = w.add_node();
-    const pid root = n.rt().spawn(parent, &all);
-    n.rt().send(root, number{6});
-    for (std::uint64_t steps = 1 + seed % 12; steps > 0; --steps) w.step();
-    ASSERT_TRUE(n.rt().freeze(subtree{root}).has_value());
+    stage s{seed};
+    const pid root = s.rt().spawn(parent, &all);
+    s.rt().send(root, number{6});
+    for (std::uint64_t steps = 1 + seed % 12; steps > 0; --steps) s.w.step();
+    s.freeze(subtree{root});
     const std::size_t begun = all.size();
-    w.run_for(1s);
+    s.pass(1s);
     EXPECT_EQ(all.size(), begun) << "a process began in a frozen subtree, seed " << seed;
     caught += begun > 0 && begun < 7 ? 1 : 0;
-    EXPECT_TRUE(n.rt().thaw(subtree{root}));
-    w.run_for(1ms);
+    s.thaw(subtree{root});
     EXPECT_EQ(all.size(), 7U);
   }
   EXPECT_GT(caught, 50U);
@@ -212,22 +340,20 @@ TEST(freeze, a_kill_ends_a_child_that_was_frozen_before_it_began) {
   std::uint64_t unborn = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::vector<pid> all;
-    world w{seed};
-    node& n = w.add_node();
-    const pid root = n.rt().spawn(parent, &all);
-    n.rt().send(root, number{6});
-    for (std::uint64_t steps = 1 + seed % 12; steps > 0; --steps) w.step();
-    ASSERT_TRUE(n.rt().freeze(subtree{root}).has_value());
-    w.run_for(1ms);
-    for (const process_info& one : n.rt().snapshot())
+    stage s{seed};
+    const pid root = s.rt().spawn(parent, &all);
+    s.rt().send(root, number{6});
+    for (std::uint64_t steps = 1 + seed % 12; steps > 0; --steps) s.w.step();
+    s.freeze(subtree{root});
+    s.pass(1ms);
+    for (const process_info& one : s.rt().snapshot())
       if (one.state == process_state::frozen && one.id != root) {
         unborn += std::ranges::find(all, one.id) == all.end() ? 1 : 0;
-        n.rt().kill(one.id);
-        w.run_for(1ms);
-        EXPECT_FALSE(n.rt().alive(one.id));
+        s.rt().kill(one.id);
+        s.pass(1ms);
+        EXPECT_FALSE(s.rt().alive(one.id));
       }
-    EXPECT_TRUE(n.rt().thaw(subtree{root}));
-    w.run_for(1ms);
+    s.thaw(subtree{root});
   }
   EXPECT_GT(unborn, 5U);
 }
@@ -245,9 +371,9 @@ task<> kills_an_unborn(self& me, std::optional<exit_reason>* told) {
 TEST(freeze, a_monitor_is_told_of_a_process_that_was_killed_before_it_began) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::optional<exit_reason> told;
-    world w{seed};
-    w.add_node().rt().spawn(kills_an_unborn, &told);
-    w.run_for(2min);
+    stage s{seed};
+    s.rt().spawn(kills_an_unborn, &told);
+    s.pass(2min);
     ASSERT_TRUE(told.has_value()) << "seed " << seed;
     EXPECT_EQ(*told, exit_reason::killed());
   }
@@ -272,18 +398,17 @@ TEST(freeze, a_child_whose_parent_was_killed_before_it_began_is_frozen_too) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     std::vector<pid> begun;
     pid spawner;
-    world w{seed};
-    node& n = w.add_node();
-    const pid root = n.rt().spawn(root_of_spawner, &begun, &spawner);
-    w.run_for(1ms);
+    stage s{seed};
+    const pid root = s.rt().spawn(root_of_spawner, &begun, &spawner);
+    s.pass(1ms);
     ASSERT_EQ(begun.size(), 1U);
-    n.rt().send(spawner, number{1});
-    while (n.rt().counters().spawned < 3) ASSERT_TRUE(w.step());
-    ASSERT_TRUE(n.rt().host().freeze({.root = root, .subtree = true}, {}).has_value());
+    s.rt().send(spawner, number{1});
+    while (s.rt().counters().spawned < 3) ASSERT_TRUE(s.w.step());
+    ASSERT_TRUE(s.rt().host().freeze({.root = root, .subtree = true}, {}).has_value());
     if (begun.size() != 1) continue;  // the child began before the freeze
     ++tried;
-    n.rt().kill(spawner);
-    w.run_for(1s);
+    s.rt().kill(spawner);
+    s.pass(1s);
     EXPECT_EQ(begun.size(), 1U) << "a process began in a frozen subtree, seed " << seed;
   }
   EXPECT_GT(tried, 20U);
@@ -291,43 +416,39 @@ TEST(freeze, a_child_whose_parent_was_killed_before_it_began_is_frozen_too) {
 
 TEST(freeze, names_those_that_are_stuck_in_their_code_at_the_limit) {
   seen got;
-  world w{1};
-  node& n = w.add_node();
-  const pid who = n.rt().spawn(listener, &got);
-  w.run_for(1ms);
-  n.stick(who, 10s);
-  n.rt().send(who, number{1});
-  const time_point begin = w.now();
-  const result<frozen> answer = n.rt().freeze(who, 2s);
+  stage s;
+  const pid who = s.rt().spawn(listener, &got);
+  s.pass(1ms);
+  s.n.stick(who, 10s);
+  s.rt().send(who, number{1});
+  const time_point begin = s.w.now();
+  const result<frozen> answer = s.rt().freeze(who, 2s);
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->still_inside, std::vector<pid>{who});
-  EXPECT_GE(w.now() - begin, 2s);
-  w.run_for(20s);
-  EXPECT_EQ(n.rt().info(who)->state, process_state::frozen) << "it must freeze when its code returns";
-  EXPECT_TRUE(n.rt().thaw(who));
-  w.run_for(1ms);
+  EXPECT_GE(s.w.now() - begin, 2s);
+  s.pass(20s);
+  EXPECT_TRUE(s.is_frozen(who)) << "it stops when it comes out of its code";
+  s.thaw(who);
   EXPECT_EQ(got.numbers.size(), 1U);
 }
 
 TEST(freeze, a_process_can_freeze_others_and_waits_for_the_answer) {
   seen got;
-  world w{1};
-  node& n = w.add_node();
-  const pid who = n.rt().spawn(listener, &got);
+  stage s;
+  const pid who = s.rt().spawn(listener, &got);
   result<frozen> answer = fail(errc::invalid);
-  n.rt().spawn(freezer_of, who, &answer);
-  w.run_for(1ms);
+  s.rt().spawn(freezer_of, who, &answer);
+  s.pass(1ms);
   ASSERT_TRUE(answer.has_value());
   EXPECT_TRUE(answer->still_inside.empty());
-  EXPECT_EQ(n.rt().info(who)->state, process_state::frozen);
+  EXPECT_TRUE(s.is_frozen(who));
 }
 
 TEST(freeze, of_oneself_or_ones_own_subtree_is_refused) {
-  world w{1};
-  node& n = w.add_node();
+  stage s;
   result<frozen> alone = frozen{};
-  n.rt().spawn(freezes_itself, &alone);
-  w.run_for(1ms);
+  s.rt().spawn(freezes_itself, &alone);
+  s.pass(1ms);
   EXPECT_EQ(alone.error().code(), errc::invalid);
 }
 
@@ -338,11 +459,10 @@ task<> root_of_a_freezer(self& me, result<frozen>* into) {
 }
 
 TEST(freeze, of_a_subtree_that_the_caller_belongs_to_is_refused) {
-  world w{1};
-  node& n = w.add_node();
+  stage s;
   result<frozen> answer = frozen{};
-  n.rt().spawn(root_of_a_freezer, &answer);
-  w.run_for(1ms);
+  s.rt().spawn(root_of_a_freezer, &answer);
+  s.pass(1ms);
   EXPECT_EQ(answer.error().code(), errc::invalid);
 }
 
@@ -359,13 +479,12 @@ TEST(freeze, of_a_dead_process_and_of_one_of_another_node_is_refused) {
 }
 
 TEST(freeze, a_runtime_ends_although_processes_are_frozen) {
-  world w{1};
-  node& n = w.add_node();
-  const ref<counter> c = n.rt().spawn<counter>();
-  ASSERT_TRUE(n.rt().freeze(c.id()).has_value());
-  n.rt().cast<number>(c, 1);
-  n.restart();
-  EXPECT_TRUE(n.rt().snapshot().empty());
+  stage s;
+  const ref<counter> c = s.rt().spawn<counter>();
+  s.freeze(c.id());
+  s.rt().cast<number>(c, 1);
+  s.n.restart();
+  EXPECT_TRUE(s.rt().snapshot().empty());
 }
 
 }  // namespace
