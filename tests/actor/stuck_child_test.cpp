@@ -25,6 +25,16 @@ struct family : stage {
   }
 };
 
+/// A parent, a child and a grandchild whose code does not return for a while.
+struct three_generations : stage {
+  explicit three_generations(std::chrono::nanoseconds stuck_for) {
+    root("p");
+    child("p", "c");
+    child("c", "g");
+    stick("g", stuck_for);
+  }
+};
+
 TEST(stuck_child, is_killed_and_then_abandoned_when_its_parent_stops) {
   family s{24h};
   s.stop("p");
@@ -117,11 +127,7 @@ TEST(stuck_grandchild, holds_up_nobody_and_only_it_is_killed) {
 }
 
 TEST(stuck_grandchild, extends_the_limit_of_a_child_that_was_stopping_before_its_parent) {
-  stage s;
-  s.root("p");
-  s.child("p", "c");
-  s.child("c", "g");
-  s.stick("g", 24h);
+  three_generations s{24h};
   s.stop("c");
   s.pass(4s);
   s.stop("p");
@@ -135,11 +141,7 @@ TEST(stuck_grandchild, extends_the_limit_of_a_child_that_was_stopping_before_its
 }
 
 TEST(stuck_grandchild, does_not_hold_up_a_restart) {
-  stage s;
-  s.root("p");
-  s.child("p", "c");
-  s.child("c", "g");
-  s.stick("g", 24h);
+  three_generations s{24h};
   s.fail("p");
   s.pass(10100ms);
   s.settle();
@@ -148,11 +150,7 @@ TEST(stuck_grandchild, does_not_hold_up_a_restart) {
 }
 
 TEST(stuck_child, that_sticks_after_its_own_children_have_ended_has_a_limit_too) {
-  stage s;
-  s.root("p");
-  s.child("p", "c");
-  s.child("c", "g");
-  s.stick("g", 2s);
+  three_generations s{2s};
   s.stop("p");
   s.stick("c", 24h);
   s.tell("c", "this is never handled");
