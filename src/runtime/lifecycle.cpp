@@ -46,6 +46,17 @@ void answer_dropped(kernel& k, pid callee, const open_call& lost) {
 
 lifecycle::lifecycle(kernel& k) : kernel_{k}, table_{k.table()}, started_{k.now()} {}
 
+// ---- the counters
+
+inline void lifecycle::count_spawned() noexcept {
+  if (worker* w = worker_of(kernel_)) return w->spawned.add(1);
+  spawned_outside_.fetch_add(1, std::memory_order_relaxed);
+}
+inline void lifecycle::count_ended() noexcept {
+  if (worker* w = worker_of(kernel_)) return w->ended.add(1);
+  ended_outside_.fetch_add(1, std::memory_order_relaxed);
+}
+
 // ---- the beginning
 
 std::uint32_t lifecycle::take_slot() {
@@ -83,15 +94,6 @@ void lifecycle::push_start(slot& p, start_letter* first) {
   count_spawned();
   first->tag = envelope::tag_of(p.serial(), signal::start);
   if (p.mail.push(first)) kernel_.schedule(p, true);
-}
-
-void lifecycle::count_spawned() noexcept {
-  if (worker* w = worker_of(kernel_)) return w->spawned.add(1);
-  spawned_outside_.fetch_add(1, std::memory_order_relaxed);
-}
-void lifecycle::count_ended() noexcept {
-  if (worker* w = worker_of(kernel_)) return w->ended.add(1);
-  ended_outside_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // ---- the end
@@ -140,10 +142,12 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     kernel_.send_exit(parent, {me, why, true});
   else if (born_linked)
     kernel_.send(parent, signal::notice, make_letter<child_ended>(plain<child_ended>, me, why));
-  parts.links.notify_end(p, me, why);
-  parts.process_timers.cancel_all(p);
-  fail_pending_replies(p, why);
-  free_side(p);
+  if (p.side != nullptr) {
+    parts.links.notify_end(*p.side, me, why);
+    parts.process_timers.cancel_all(*p.side);
+    fail_pending_replies(*p.side, why);
+    free_side(p);
+  }
   count_ended();
 }
 
@@ -162,9 +166,8 @@ void lifecycle::defer(slot& me, const std::shared_ptr<pending_reply>& reply) {
   side.replies.push_back(reply);
 }
 
-void lifecycle::fail_pending_replies(const slot& p, const exit_reason& why) {
-  if (p.side == nullptr) return;
-  for (const auto& weak : p.side->replies) {
+void lifecycle::fail_pending_replies(const side_block& side, const exit_reason& why) {
+  for (const auto& weak : side.replies) {
     const auto reply = weak.lock();
     if (reply && !reply->answered.exchange(true)) reply->fail(kernel_, *reply, why);
   }

@@ -165,7 +165,8 @@ bool links::demonitor(slot& me, monitor_ref ref) {
   if (target == nullptr) return false;
   const pid other = *target;
   side->monitors.erase(ref.value());
-  remote_.untie({.local = table_.pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
+  if (elsewhere(other))
+    remote_.untie({.local = table_.pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
   remove_watch(table_.pid_of(me), other, ref);
   return true;
 }
@@ -179,7 +180,8 @@ void links::receive(slot& p, const monitor_signal& m) { add_watcher(p, m.from, m
 void links::receive_removal(slot& p, const monitor_signal& m) {
   if (p.side == nullptr) return;
   p.side->watchers.erase({m.from, m.ref});
-  remote_.untie({.local = table_.pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
+  if (elsewhere(m.from))
+    remote_.untie({.local = table_.pid_of(p), .remote = m.from, .number = m.ref.value(), .what = tie::kind::watched});
 }
 
 void links::adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watched_as) {
@@ -232,21 +234,19 @@ void links::apply_ahead(slot& p, envelope& e) {
 
 // ---- the end
 
-void links::notify_end(slot& p, pid me, const exit_reason& why) {
-  side_block* side = p.side;
-  if (side == nullptr) return;
-  // Only the owner of `p` changes the block, so sending does not change it meanwhile.
-  side->links.for_each([&](pid other, const link_state& l) {
+void links::notify_end(const side_block& side, pid me, const exit_reason& why) {
+  // Only the owner of the process changes the block, so sending does not change it meanwhile.
+  side.links.for_each([&](pid other, const link_state& l) {
     remote_.untie({.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
     if (l.unlinking == 0) kernel_.send_exit(other, {me, why, true});
   });
-  side->watchers.for_each([&](const watch& w, nothing) {
+  side.watchers.for_each([&](const watch& w, nothing) {
     remote_.untie({.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
   });
-  side->watchers.for_each([&](const watch& w, nothing) {
+  side.watchers.for_each([&](const watch& w, nothing) {
     kernel_.send(w.watcher, signal::down, make_letter<down>(plain<down>, w.ref, me, why));
   });
-  side->monitors.for_each([&](std::uint64_t ref, pid other) {
+  side.monitors.for_each([&](std::uint64_t ref, pid other) {
     remote_.untie({.local = me, .remote = other, .number = ref, .what = tie::kind::monitor});
     remove_watch(me, other, monitor_ref{ref});
   });

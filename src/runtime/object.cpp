@@ -59,7 +59,7 @@ void drop_unhandled(turn& t, envelope& e) {
 
 // ---- starting
 
-bool acknowledge_start(turn& t, const start_letter& first, init_result how) {
+bool acknowledge_start(turn& t, const start_letter& first, init_result&& how) {
   const bool begun = how.what() == init_result::kind::ok;
   if (!begun) {
     t.ending = how.reason();
@@ -69,7 +69,7 @@ bool acknowledge_start(turn& t, const start_letter& first, init_result how) {
   return begun;
 }
 
-void start_ack::give(kernel& k, init_result how) const {
+void start_ack::give(kernel& k, init_result&& how) const {
   // Without a text of its own, a stop says nothing that the end of the process does not say.
   if (how.what() == init_result::kind::stop && how.why() == nullptr) return;
   if (call != 0) k.send(to, signal::notice, make_letter<start_news>(plain<start_news>, call, std::move(how)));

@@ -25,9 +25,8 @@ bool process_timers::accepts(slot& p, const envelope& e) {
   return p.side != nullptr && p.side->timers.erase(static_cast<const letter<timer_fired>&>(e).body.ref.value());
 }
 
-void process_timers::cancel_all(slot& p) {
-  if (p.side == nullptr) return;
-  p.side->timers.for_each([&](std::uint64_t ref, nothing) { kernel_.disarm(timer_ref{ref}); });
+void process_timers::cancel_all(const side_block& side) {
+  side.timers.for_each([&](std::uint64_t ref, nothing) { kernel_.disarm(timer_ref{ref}); });
 }
 
 }  // namespace coppice::detail

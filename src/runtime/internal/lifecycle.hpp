@@ -51,7 +51,7 @@ class lifecycle {
   [[nodiscard]] std::uint32_t take_slot();
   void push_start(slot& p, start_letter* first);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
-  void fail_pending_replies(const slot& p, const exit_reason& why);
+  void fail_pending_replies(const side_block& side, const exit_reason& why);
   void report_end(pid me, const exit_reason& why, std::string name, std::string label);
   void drop_all_mail();
   void count_spawned() noexcept;

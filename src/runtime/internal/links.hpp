@@ -52,7 +52,7 @@ class links {
 
   /// The process has ended: notifies the processes linked to it and those that monitor it, and removes its own
   /// monitors.
-  void notify_end(slot& p, pid me, const exit_reason& why);
+  void notify_end(const side_block& side, pid me, const exit_reason& why);
 
  private:
   template <signal s, class Content>

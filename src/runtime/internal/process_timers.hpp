@@ -15,7 +15,7 @@ class process_timers {
   /// Whether the `timer_fired` in `e` is to be received: not when the timer was cancelled meanwhile.
   [[nodiscard]] bool accepts(slot& p, const envelope& e);
   /// The process has ended.
-  void cancel_all(slot& p);
+  void cancel_all(const side_block& side);
 
  private:
   kernel& kernel_;

@@ -244,12 +244,14 @@ init_result init_object(T& object, turn& t) {
 }
 
 /// Tells the starter how the start went. False: the process ends, with the reason that `init` gave.
-[[nodiscard]] bool acknowledge_start(turn& t, const start_letter& first, init_result how);
+[[nodiscard]] bool acknowledge_start(turn& t, const start_letter& first, init_result&& how);
 
 /// After the object was made. A failure before the starter has been told is a failed start.
 template <class T>
 void begin_object(body& b, turn& t, start_letter& first) {
-  if (!acknowledge_start(t, first, init_object(static_cast<object_body<T>&>(b).object, t))) return;
+  // Without an `init` and without a starter that waits, nobody asks how the start went.
+  if (has_init<T> || first.with.ack != 0)
+    if (!acknowledge_start(t, first, init_object(static_cast<object_body<T>&>(b).object, t))) return;
   if constexpr (has_continue<T> || has_idle<T> || has_terminate<T>) {
     try {
       after_handler<T>(b, t);

@@ -15,7 +15,7 @@ struct start_news {
 struct start_ack {
   pid to{};
   std::uint64_t call = 0;
-  void give(kernel& k, init_result how) const;
+  void give(kernel& k, init_result&& how) const;
 };
 
 }  // namespace coppice::detail
