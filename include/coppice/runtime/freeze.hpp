@@ -1,9 +1,11 @@
 #pragma once
 /// Processes that do not run for a while: nothing of a frozen process runs until it is thawed.
 ///
-///     const result<frozen> held = co_await freeze(subtree{workers}, 2s);
-///     if (held && held->still_inside.empty()) move_the_data();
-///     thaw(subtree{workers});
+///     const subtree all{workers};
+///     const result<frozen> held = co_await freeze(all, 2s);
+///     if (!held) co_return;  // nothing was frozen, so there is nothing to thaw
+///     if (held->still_inside.empty()) move_the_data();
+///     thaw(all);
 ///
 /// While a process is frozen, its mail, replies, due timers and results of blocking work wait. At the thaw they are
 /// handled in their order; a timer that was due several times fires once. Links and monitors stay. Time limits of other
@@ -56,7 +58,8 @@ class [[nodiscard]] pending_freeze : public detail::waiter {
 inline constexpr std::chrono::nanoseconds default_freeze_timeout = std::chrono::seconds{5};
 
 /// Freezes and waits until nothing of it is running, at most for `within`; it stays frozen also when the time is over.
-/// Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that made it.
+/// Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that made it: it ends
+/// with a thaw, by any process, or with the end of all its processes.
 /// Errors: `noproc`; `invalid` for a process of another node, and for a process that would freeze itself.
 inline pending_freeze freeze(pid who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
   return {{.root = who, .subtree = false}, within};
