@@ -141,7 +141,7 @@ TEST(actor_backoff, is_called_off_by_the_restart_of_the_parent) {
   EXPECT_EQ(s.book.take(), lines{}) << "the wait of the former one does not touch it";
 }
 
-TEST(actor_backoff, comes_to_its_end_while_the_parent_is_suspended) {
+TEST(actor_backoff, ends_while_the_parent_is_suspended) {
   stage s;
   s.root("g", {.strategy = one_for_one({.decide = [](const auto&) { return directive::resume; }})});
   s.child("g", "p", {.strategy = exponential_backoff(doubling)});

@@ -81,7 +81,7 @@ TEST(directive_stop, ends_the_child_with_its_reason_and_those_below_it) {
   EXPECT_EQ(s.answers(), (lines{"p stop"}));
 }
 
-TEST(directive_stop, is_heard_by_the_parent_only_if_it_watches) {
+TEST(directive_stop, notifies_the_parent_only_if_it_watches) {
   stage s;
   family(s, directive::stop);
   s.fail("p");

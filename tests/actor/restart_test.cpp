@@ -15,7 +15,7 @@ void family(stage& s, const actor_options& how = {}) {
   s.book.take();
 }
 
-TEST(actor_restart, is_heard_by_the_old_instance_then_the_children_go_then_the_new_one_starts) {
+TEST(actor_restart, notifies_the_old_instance_then_stops_the_children_then_starts_the_new_one) {
   in_many_orders([](std::uint64_t seed) {
     stage s{seed};
     family(s);
@@ -326,7 +326,7 @@ TEST(actor_restart, with_a_child_that_fails_meanwhile_ends_all_the_same) {
   });
 }
 
-TEST(actor_restart, comes_to_its_end_when_those_above_fail_while_it_waits_for_a_child) {
+TEST(actor_restart, is_completed_when_those_above_fail_while_it_waits_for_a_child) {
   for (const directive d : {directive::resume, directive::restart})
     in_many_orders([d](std::uint64_t seed) {
       stage s{seed};

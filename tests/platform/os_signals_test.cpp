@@ -87,7 +87,7 @@ TEST_F(os_signals_of_this_machine, are_heard_once_for_each_time) {
   EXPECT_TRUE(mine.nothing_more());
 }
 
-TEST_F(os_signals_of_this_machine, are_heard_by_all_who_asked_for_them_and_by_nobody_else) {
+TEST_F(os_signals_of_this_machine, reach_all_who_asked_for_them_and_nobody_else) {
   ears first;
   ears second;
   const auto a = first.listen({os_signal::terminate, os_signal::hangup});
@@ -184,7 +184,7 @@ TEST_F(os_signals_of_this_machine, are_heard_even_where_every_other_thread_has_t
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-TEST_F(os_signals_of_this_machine, end_a_forked_child_and_are_not_heard_by_its_parent) {
+TEST_F(os_signals_of_this_machine, end_a_forked_child_and_do_not_reach_its_parent) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "in a forked child the thread sanitizer of g++ keeps signals to itself";
 #endif

@@ -256,7 +256,7 @@ TEST(object, what_comes_through_a_ref_of_another_type_is_a_dead_letter) {
 }
 
 task<> waits_for_stranger(self& me) { co_await me.receive<stranger>(); }
-TEST(object, what_comes_through_a_ref_to_a_process_that_is_no_object_is_a_dead_letter) {
+TEST(object, what_comes_through_a_ref_to_a_coroutine_stays_in_its_mailbox_until_it_ends) {
   runtime rt{quiet()};
   const pid p = rt.spawn(waits_for_stranger);
   rt.cast<reset>(ref<counter>{p});

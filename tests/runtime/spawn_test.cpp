@@ -55,7 +55,7 @@ task<> spawn_tree(self& me, int levels, std::atomic<int>* leaves) {
   for (int i = 0; i < 4; ++i) co_await me.receive<down>();
 }
 
-TEST(spawn, a_tree_of_processes_comes_to_its_end) {
+TEST(spawn, a_tree_of_processes_runs_to_its_last_leaf) {
   runtime rt{{.workers = 2, .level = log_level::off}};
   std::atomic<int> leaves{0};
   rt.wait(rt.spawn(spawn_tree, 6, &leaves));

@@ -11,7 +11,7 @@ using namespace people;
 
 coppice::os_signals& signals_of(node& n) { return n.rt().host().env().os_signals(); }
 
-TEST(os_signal, is_heard_by_all_who_asked_for_it_in_their_order) {
+TEST(os_signal, reaches_all_who_asked_for_it_in_their_order) {
   std::vector<std::string> heard;
   world w{1};
   node& n = w.add_node();
