@@ -238,24 +238,6 @@ TEST(dead_letters, are_what_nobody_handles_and_what_is_left_at_the_end) {
   EXPECT_EQ(s.dead_letters(), 5U);
 }
 
-TEST(poison, comes_behind_the_mail_and_drains_the_children) {
-  stage s;
-  const auto a = s.enter("a");
-  player_ref c;
-  s.in(a, [&](context& me) { c = me.spawn(s.role("c")); });
-  (void)s.heard();
-  s.tell(c, "for the child");
-  s.tell(a, "before");
-  poison_actor(s.rt, a.id());
-  s.tell(a, "behind");
-  const lines heard = s.heard();
-  EXPECT_EQ(std::ranges::count(heard, "a: before"), 1);
-  EXPECT_EQ(std::ranges::count(heard, "c: for the child"), 1);
-  EXPECT_EQ(std::ranges::count(heard, "a: behind"), 0);
-  EXPECT_EQ(heard.back(), "a: stopped");
-  EXPECT_EQ(s.dead_letters(), 1U);
-}
-
 TEST(poison, does_not_wait_for_a_child_that_has_failed) {
   stage s;
   const auto a = s.enter("a", {.strategy = exponential_backoff({.first = 1h, .cap = 1h})});
