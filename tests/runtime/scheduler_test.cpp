@@ -183,6 +183,63 @@ TEST(fairness, a_process_handles_no_more_than_its_budget_before_others_have_thei
   EXPECT_EQ(j.read().find(std::string(21, 'b')), std::string::npos) << j.read();
 }
 
+// ---- the order of turns
+
+/// A process that adds its sign when it begins, and for every note.
+struct signer {
+  signer(journal* j, char c) : where{j}, sign{c} {}
+  static int handle(echo m) { return m.n; }
+  void handle(note) const { where->add(sign); }
+  journal* where;
+  char sign;
+};
+task<> signs(self&, journal* j, char sign) {
+  j->add(sign);
+  co_return;
+}
+task<> signals_and_spawns(self& me, journal* j) {
+  const ref<signer> queued = me.spawn<signer>(j, 'q');
+  const ref<signer> next = me.spawn<signer>(j, 'n');
+  const result<int> first = co_await queued.call<echo>(1);
+  const result<int> second = co_await next.call<echo>(2);
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 2);
+  queued.cast<note>();
+  next.cast<note>();  // takes the place of the one signalled before, which goes to the queue
+  for (const char sign : {'1', '2', '3'}) me.spawn(signs, j, sign);
+}
+TEST(order_of_turns, is_the_one_just_signalled_then_the_newest_then_the_queue) {
+  runtime rt{alone()};
+  journal j;
+  rt.spawn(signals_and_spawns, &j);
+  while (j.read().size() < 5) std::this_thread::yield();
+  EXPECT_EQ(j.read(), "n321q");
+}
+
+/// Spawns `count` processes, the last of which signs with '!', and waits for the test.
+task<> spawns_many(self& me, journal* j, int count, std::latch* begun, std::latch* over) {
+  me.spawn(signs, j, 'o');
+  for (int i = 1; i < count; ++i) me.spawn(signs, j, '.');
+  begun->count_down();
+  over->wait();
+  co_return;
+}
+TEST(order_of_turns, gives_one_turn_to_the_oldest_after_64_of_the_newest) {
+  runtime rt{{.workers = 1, .stall_after = 0ms, .level = log_level::off}};
+  journal j;
+  std::latch begun{1};
+  std::latch over{1};
+  rt.spawn(spawns_many, &j, 200, &begun, &over);
+  begun.wait();
+  rt.spawn(signs, &j, 'p');
+  rt.spawn(signs, &j, 'q');
+  over.count_down();
+  while (j.read().size() < 202) std::this_thread::yield();
+  const std::string streak(64, '.');
+  EXPECT_EQ(j.read().substr(0, 130), streak + 'o' + streak + 'p') << j.read();
+  EXPECT_EQ(j.read().back(), 'q') << j.read();
+}
+
 // ---- workers help each other
 
 task<> arrives(self&, std::latch* all) {
