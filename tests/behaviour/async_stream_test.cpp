@@ -1,4 +1,5 @@
 // Streams of jobs.
+#include <ranges>
 #include <stdexcept>
 #include <string>
 
@@ -100,10 +101,18 @@ TEST(async_stream, gives_results_as_they_come_when_order_does_not_matter) {
 
 int squared(int n) { return n * n; }
 task<> streams_an_endless_range(self& me) {
-  auto squares = async_stream(me, std::views::iota(0), squared, {.max_concurrency = 3});
+  int taken = 0;
+  const auto counted = [&taken](int n) {
+    ++taken;
+    return n;
+  };
+  auto squares = async_stream(me, std::views::iota(0) | std::views::transform(counted), squared,
+                              {.max_concurrency = 3, .buffer = 10});
+  EXPECT_EQ(taken, 0);
   for (int i = 0; i < 1000; ++i) {
     const std::optional<result<int>> r = co_await squares.next();
     EXPECT_EQ(r, result<int>{i * i});
+    EXPECT_LE(taken, i + 1 + 3 + 10);
   }
 }
 TEST(async_stream, takes_from_the_range_only_what_it_needs) {

@@ -63,6 +63,7 @@ TEST(events, a_message_to_the_dead_is_published_with_address_and_type) {
   for (const dead_letter& d : seen) by_address[d.to] = d.message;
   EXPECT_EQ(by_address[dead], type_name<weather>());
   EXPECT_EQ(by_address[pid{}], type_name<go>());
+  EXPECT_EQ(rt.counters().dead_letters, 2U);
 }
 
 TEST(events, mail_left_over_by_the_dead_is_published_whether_queued_or_put_aside) {

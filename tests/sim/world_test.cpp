@@ -71,6 +71,23 @@ TEST(world, the_dice_are_fair_and_within_their_bounds) {
   }
 }
 
+TEST(world, shows_the_age_of_a_process_up_to_a_tenth_of_a_second_too_high) {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    world w{seed};
+    runtime& rt = w.add_node().rt();
+    w.run_for(std::chrono::milliseconds{37 * seed});
+    const time_point begin = w.now();
+    const pid who = rt.spawn(idler);
+    for (int i = 0; i < 5; ++i) {
+      w.run_for(33ms);
+      const auto age = std::chrono::floor<std::chrono::milliseconds>(w.now() - begin);
+      const auto shown = rt.info(who)->age;
+      EXPECT_GE(shown + 1ms, age);
+      EXPECT_LE(shown, age + 101ms);
+    }
+  }
+}
+
 // ---- time
 
 TEST(world, a_day_passes_at_once_when_nothing_happens) {
