@@ -35,7 +35,7 @@ struct process_info {
   std::uint32_t monitors = 0;   ///< how many it has on others
   std::uint32_t monitored = 0;  ///< how many others have on it
   bool traps_exits = false;
-  std::chrono::milliseconds age{0};  ///< up to a tenth of a second off
+  std::chrono::milliseconds age{0};  ///< up to 0.1 s too high
 };
 
 /// Sums since the start of the runtime, each exact when nothing runs.

@@ -16,8 +16,8 @@
 
 namespace coppice {
 
-/// Thread safety: any thread. The functions that wait (`call`, `wait`) are for plain threads; inside a process they
-/// throw `std::logic_error`, since there a thread must never be blocked: use `co_await` there.
+/// Thread safety: any thread. The functions that wait (`call`, `wait`, `run`, `await`) are for plain threads; inside a
+/// process they throw `std::logic_error`, since there a thread must never be blocked: use `co_await` there.
 class runtime {
  public:
   /// Throws `std::invalid_argument` for options that make no sense.
