@@ -96,11 +96,14 @@ bool freezer::is_below(pid who, pid root) const {
 bool freezer::holds_back(slot& p, pid parent) {
   const std::scoped_lock lock{mutex_};
   const pid me = table_.pid_of(p);
+  bool awaited = false;
   for (freeze_order& o : orders_) {
+    awaited = o.unborn.erase(me) != 0 || awaited;
     if (!o.who.subtree || !(o.members.contains(parent) || o.past.contains(parent))) continue;
     if (!o.members.insert(me).second) continue;
     ++frozen_[me].count;
   }
+  if (awaited) drop_orders_without_processes();
   if (!frozen_.contains(me)) return false;
   p.urgent.fetch_or(is_frozen, std::memory_order_seq_cst);
   return true;
@@ -163,21 +166,38 @@ bool freezer::thaw(target who) {
   return true;
 }
 
-void freezer::ended(pid who) {
+void freezer::ended(pid who, const side_block* side) {
   to_inform done;
   {
     const std::scoped_lock lock{mutex_};
     table_[who.index()].urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
     if (frozen_.erase(who) == 0) return;
     for (freeze_order& o : orders_) {
-      if (o.members.erase(who) != 0) o.past.insert(who);
       o.pending.erase(who);
+      if (o.members.erase(who) == 0) continue;
+      o.past.insert(who);
+      if (o.who.subtree && side != nullptr) note_unborn(o, who, *side);
     }
     done = newly_done();
-    const auto gone = std::erase_if(orders_, [](const freeze_order& o) { return o.members.empty() && o.informed; });
-    freezes_in_force_.fetch_sub(static_cast<std::uint32_t>(gone), std::memory_order_seq_cst);
+    drop_orders_without_processes();
   }
   inform(done);
+}
+
+/// A child that has not begun belongs to the frozen subtree, although nothing but the link of its parent tells so. It
+/// passes `holds_back` when it begins; until then the order must not be dropped.
+void freezer::note_unborn(freeze_order& o, pid ended, const side_block& side) {
+  side.links.for_each([&](pid other, const link_state&) {
+    if (!table_.alive(other) || o.members.contains(other) || o.past.contains(other)) return;
+    const slot& p = table_[other.index()];
+    if (!p.is(slot::has_process) || table_.is_parent(p, ended)) o.unborn.insert(other);
+  });
+}
+
+void freezer::drop_orders_without_processes() {
+  const auto gone = std::erase_if(
+      orders_, [](const freeze_order& o) { return o.members.empty() && o.unborn.empty() && o.informed; });
+  freezes_in_force_.fetch_sub(static_cast<std::uint32_t>(gone), std::memory_order_seq_cst);
 }
 
 // ---- answers

@@ -130,7 +130,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     answer_requests(rest, me.serial(), why);
   }
   // Once its destructors have run: whoever froze it must not be told before that nothing of it is running.
-  if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me);
+  if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me, p.side);
   if (kernel_.crashed()) {
     free_side(p);
     return;

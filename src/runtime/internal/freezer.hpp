@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include <coppice/runtime/detail/kernel.hpp>
+#include "side_block.hpp"
 
 namespace coppice::detail {
 
@@ -39,8 +39,8 @@ class freezer {
   [[nodiscard]] parking park(slot& p);
   /// There may be a kill in its queue.
   void unpark(pid who);
-  /// A process has ended.
-  void ended(pid who);
+  /// A process has ended; `side` has its links, if it has any.
+  void ended(pid who, const side_block* side);
   /// Calls `look(slot&)` as the owner of a frozen process; false: it is not parked here.
   template <class Look>
   bool inspect(pid who, Look&& look) {
@@ -66,13 +66,16 @@ class freezer {
     pid informs;
     bool informed = false;
     std::unordered_set<pid> members{};
-    std::unordered_set<pid> past{};     // members that have ended: children that they spawned may not have begun yet
+    std::unordered_set<pid> past{};     // members that have ended
+    std::unordered_set<pid> unborn{};   // linked to those, and not begun when they ended: perhaps their children
     std::unordered_set<pid> pending{};  // not parked yet
   };
   using to_inform = std::vector<std::pair<pid, std::uint64_t>>;
 
   void add(freeze_order& o, pid who);
   void add_descendants(freeze_order& o);
+  void note_unborn(freeze_order& o, pid ended, const side_block& side);
+  void drop_orders_without_processes();
   [[nodiscard]] bool is_below(pid who, pid root) const;
   [[nodiscard]] bool is_done(const freeze_order& o) const;
   [[nodiscard]] to_inform newly_done();
