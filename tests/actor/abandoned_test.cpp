@@ -1,6 +1,7 @@
 // Stuck actors that were abandoned: a caller that waits for their answer gets an error.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <latch>
 #include <thread>
 
@@ -171,6 +172,50 @@ TEST(abandoned_actor, runs_no_more_continuations) {
     w.out.count_down();
   }
   EXPECT_EQ(w.handled, 1);
+}
+
+/// Answers two calls after the same future, and is stuck in the first of these continuations.
+class two_after_one {
+ public:
+  struct watched {
+    std::latch asked{2};
+    std::latch in{1};
+    std::latch out{1};
+  };
+  using protocol = coppice::protocol<number>;
+  explicit two_after_one(watched& w) : w_{&w} {}
+  void handle(number, context& me) {
+    if (!both_asked_) both_asked_ = me.blocking([w = w_] { w->asked.wait(); });
+    me.reenter_after(*both_asked_, [w = w_](const result<void>&, context&) {
+      w->in.count_down();
+      w->out.wait();
+    });
+    w_->asked.count_down();
+  }
+
+ private:
+  watched* w_;
+  std::optional<future<void>> both_asked_;
+};
+
+TEST(abandoned_actor, answers_the_calls_of_continuations_that_do_not_run_any_more) {
+  two_after_one::watched w;
+  std::array<result<long>, 2> answers{0, 0};
+  {
+    runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
+    const auto a = spawn_actor(rt, props<two_after_one>(std::ref(w)));
+    std::thread first{[&] { answers[0] = rt.call(a.call<number>()); }};
+    std::thread second{[&] { answers[1] = rt.call(a.call<number>()); }};
+    w.in.wait();
+    while (!rt.abandon(a.id())) std::this_thread::yield();
+    w.out.count_down();
+    first.join();
+    second.join();
+  }
+  for (const result<long>& answer : answers) {
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), errc::exited) << answer.error();
+  }
 }
 
 TEST(abandoned_actor, answers_as_a_server_does) {
