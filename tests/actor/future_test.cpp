@@ -259,6 +259,33 @@ TEST(continuation, waits_while_the_actor_is_suspended_and_runs_before_later_mail
   EXPECT_EQ(s.heard(), (lines{"mid: restarting", "mid: started", "got x", "a: later"}));
 }
 
+TEST(continuation, that_waits_for_the_end_of_a_suspension_fails_its_call_when_the_actor_ends) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto quiet = spawn_actor(s.rt, props<mute>());
+  const auto top = s.enter("top", {.strategy = custom_strategy([](const child_failure&) {
+                                     return judgement{.what = directive::restart, .after = 1h};
+                                   })});
+  player_ref mid;
+  pid middle;
+  s.in(top, [&](context& me) { mid = me.spawn(s.role("mid").with({.keep_children = true})); });
+  s.in(mid, [&](context& me) {
+    middle = me.spawn(props<behaving>([quiet, book = s.book] {
+                 return behaviour{[quiet, book](question, context& self) {
+                   const auto f = self.call(quiet.call<question>("?").within(1s));
+                   self.reenter_after(f, [book](const auto&, context&) { book->push_back("ran"); });
+                 }};
+               }))
+                 .id();
+  });
+  s.in(a, asks(s.book, middle, "x", 1min));
+  s.in(mid, [](context&) { throw 1; });  // suspends the child with it
+  s.pass(2s);                            // the future is done
+  (void)s.heard();
+  s.rt.exit(middle, exit_reason::kill());
+  EXPECT_EQ(s.heard(), (lines{"got error exited"}));
+}
+
 TEST(continuation, that_throws_fails_the_actor) {
   stage s;
   const auto a = s.enter("a");
