@@ -148,6 +148,38 @@ TEST(abandon, the_caller_whose_request_it_is_stuck_in_is_answered) {
   while (ended == 0) std::this_thread::yield();
 }
 
+struct stuck_when_destroyed {
+  explicit stuck_when_destroyed(trap_door* d) : door{d} {}
+  stuck_when_destroyed(const stuck_when_destroyed&) = delete;
+  stuck_when_destroyed& operator=(const stuck_when_destroyed&) = delete;
+  ~stuck_when_destroyed() { door->fall_in(); }
+  trap_door* door;
+};
+task<> throws_and_gets_stuck(self& me, trap_door* door, std::latch* taken) {
+  const stuck_when_destroyed last{door};
+  const request<echo> asked = co_await me.receive<request<echo>>();
+  taken->count_down();
+  co_await me.receive<go>();
+  throw std::runtime_error{"the request is destroyed before `last`"};
+}
+
+TEST(abandon, the_caller_whose_request_an_exception_has_destroyed_is_answered_when_the_code_comes_back) {
+  trap_door door;
+  std::latch taken{1};
+  runtime rt{quiet()};
+  const pid stuck = rt.spawn(throws_and_gets_stuck, &door, &taken);
+  std::jthread caller{[&] {
+    const auto got = rt.call(call<echo>(stuck, 1).within(forever));
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error(), (error{errc::exited, "abandoned"}));
+  }};
+  taken.wait();
+  rt.send(stuck, go{});
+  door.wait_until_inside();
+  EXPECT_TRUE(rt.abandon(stuck));
+  door.open();
+}
+
 TEST(abandon, what_the_code_leaves_is_cleaned_up_when_it_comes_back) {
   for (const bool throws : {false, true}) {
     trap_door door;

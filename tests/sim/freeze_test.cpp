@@ -461,12 +461,25 @@ task<> root_of_a_freezer(self& me, result<frozen>* into) {
   co_await me.sleep(1h);
 }
 
+task<> between_root_and_freezer(self& me, pid root, result<frozen>* into) {
+  const pid child = me.spawn_link(freezes_its_own_tree, root, into);
+  me.send(child, end_now{});
+  co_await me.sleep(1h);
+}
+task<> root_far_above_a_freezer(self& me, result<frozen>* into) {
+  me.spawn_link(between_root_and_freezer, me.id(), into);
+  co_await me.sleep(1h);
+}
+
 TEST(freeze, of_a_subtree_that_the_caller_belongs_to_is_refused) {
-  stage s;
-  result<frozen> answer = frozen{};
-  s.rt().spawn(root_of_a_freezer, &answer);
-  s.pass(1ms);
-  EXPECT_EQ(answer.error().code(), errc::invalid);
+  for (const auto root : {root_of_a_freezer, root_far_above_a_freezer}) {
+    stage s;
+    result<frozen> answer = frozen{};
+    s.rt().spawn(root, &answer);
+    s.pass(1ms);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), errc::invalid);
+  }
 }
 
 TEST(freeze, of_a_dead_process_and_of_one_of_another_node_is_refused) {
