@@ -443,4 +443,20 @@ TEST(tree_view, shows_a_process_below_an_actor_that_waits_for_its_restart) {
   EXPECT_EQ(all->front().last_reason, exit_reason::error("crash"));
 }
 
+TEST(tree_view, shows_how_long_a_process_below_an_actor_runs_without_the_time_its_predecessor_took_to_stop) {
+  theatre t;
+  t.root("p", {.strategy = all_for_one()});
+  t.give("p", t.f.child("v", {.shutdown = 1h}, true, true));
+  t.act("p", spawns("a"));
+  t.fail("a");
+  t.f.pass(1h + 1min);
+  const auto all = t.f.ask(call<calls::which_children>(t.play.pids["p"]));
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 2U);
+  EXPECT_EQ(all->front().id, "v");
+  EXPECT_EQ(all->front().state, child_state::running);
+  EXPECT_LE(all->front().uptime, 1min);
+  EXPECT_GT(all->front().uptime, 0s);
+}
+
 }  // namespace
