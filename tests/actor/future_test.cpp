@@ -349,6 +349,30 @@ TEST(stop_future, times_out_as_it_is_told) {
   EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"})) << "it stops all the same";
 }
 
+TEST(continuation, whose_future_is_done_while_the_actor_stops_fails_its_call_with_the_end) {
+  stage s;
+  const auto a = s.enter("a");
+  const auto quiet = spawn_actor(s.rt, props<mute>());
+  const auto middle =
+      spawn_actor(s.rt, props<behaving>([quiet, book = s.book] {
+                    return behaviour{[](const act& m, context& me) { m.what(me); },
+                                     [quiet, book](question, context& me) {
+                                       const auto f = me.call(quiet.call<question>("?").within(1s));
+                                       me.reenter_after(f, [book](const auto&, context&) { book->push_back("ran"); });
+                                     }};
+                  }));
+  pid child;
+  s.rt.send(middle.id(), act{[&](context& me) { child = me.spawn(s.role("c")).id(); }});
+  s.in(a, asks(s.book, middle.id(), "x", 1min));
+  (void)s.heard();
+  s.world.nodes().front().stick(child, 3s);
+  stop_actor(s.rt, middle.id());
+  s.pass(2s);  // the future is done
+  EXPECT_EQ(s.heard(), lines{});
+  s.pass(2s);
+  EXPECT_EQ(s.heard(), (lines{"c: stopping", "c: stopped", "got error exited"}));
+}
+
 TEST(continuation, does_not_run_after_a_stop) {
   stage s;
   const auto a = s.enter("a");

@@ -445,9 +445,15 @@ TEST(tree_view, shows_a_process_below_an_actor_that_waits_for_its_restart) {
 
 TEST(tree_view, shows_how_long_a_process_below_an_actor_runs_without_the_time_its_predecessor_took_to_stop) {
   theatre t;
+  t.f.pass(1h);
   t.root("p", {.strategy = all_for_one()});
   t.give("p", t.f.child("v", {.shutdown = 1h}, true, true));
   t.act("p", spawns("a"));
+  t.f.pass(1min);
+  const auto at_first = t.f.ask(call<calls::which_children>(t.play.pids["p"]));
+  ASSERT_TRUE(at_first);
+  EXPECT_GE(at_first->front().uptime, 1min);
+  EXPECT_LT(at_first->front().uptime, 2min);
   t.fail("a");
   t.f.pass(1h + 1min);
   const auto all = t.f.ask(call<calls::which_children>(t.play.pids["p"]));
