@@ -195,8 +195,8 @@ void freezer::note_unborn(freeze_order& o, pid ended, const side_block& side) {
 }
 
 void freezer::drop_orders_without_processes() {
-  const auto gone = std::erase_if(
-      orders_, [](const freeze_order& o) { return o.members.empty() && o.unborn.empty() && o.informed; });
+  const auto gone =
+      std::erase_if(orders_, [](const freeze_order& o) { return o.members.empty() && o.unborn.empty() && o.informed; });
   freezes_in_force_.fetch_sub(static_cast<std::uint32_t>(gone), std::memory_order_seq_cst);
 }
 
