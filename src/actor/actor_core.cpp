@@ -43,7 +43,7 @@ class signal_dispatch : public duty {
 
 void handle_wake_up(actor_core& me, turn& t, envelope& e) {
   if (e.type == &plain<mail_token>)
-    mail_handling{me, t}.receive_from_gate();
+    mail_handling{me, t}.receive_under_policy();
   else if (e.type == &plain<replay_mail>)
     mail_handling{me, t}.replay();
   else if (e.type == &plain<receive_check>)

@@ -137,7 +137,7 @@ void mail_handling::unstash(std::size_t how_many) {
 
 // ---- mailboxes with a limit or with priorities
 
-void mail_handling::receive_from_gate() {
+void mail_handling::receive_under_policy() {
   ensure(me_.rare && me_.rare->policy, "a mail token reached an actor without a mailbox policy");
   if (!me_.next_in_turn()) {
     me_.rare->mail_token_parked = true;

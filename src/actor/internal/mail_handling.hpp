@@ -12,7 +12,7 @@ class mail_handling : public duty {
   void continue_with_mail();
   void replay();
   /// A limited mailbox has mail.
-  void receive_from_gate();
+  void receive_under_policy();
   void check_receive_timeout(receive_check check);
   /// The oldest of the stash are received next.
   void unstash(std::size_t how_many);

@@ -41,7 +41,7 @@ struct plant {
   bool decides = false;  // by a member of its class
   bool middleware = false;
   std::vector<std::shared_ptr<const plant>> children{};
-  [[nodiscard]] bool gated() const { return mailbox.capacity != 0 || mailbox.by_priority; }
+  [[nodiscard]] bool has_policy() const { return mailbox.capacity != 0 || mailbox.by_priority; }
 };
 using plan = std::shared_ptr<const plant>;
 
@@ -200,7 +200,7 @@ class program {
     }
     std::uint64_t& last = m.last_seen[{key.from, l.what->mailbox.by_priority ? level : 0}];
     check(key.number > last, "mail out of order, or twice: " + text(to, key));
-    check(l.what->gated() || key.number == last + 1, "mail was lost before " + text(to, key));
+    check(l.what->has_policy() || key.number == last + 1, "mail was lost before " + text(to, key));
     last = key.number;
     ++m.seen_of[key.from];
     return false;

@@ -8,7 +8,7 @@ namespace coppice::random_actors {
 struct climate {
   std::size_t depth = 4;
   std::size_t most_children = 3;
-  double gates = 0.25;
+  double policies = 0.25;
   double keeps = 0.3;
   double waits = 0.3;
   double low_limits = 0.3;
@@ -47,7 +47,7 @@ class gardener {
   }
   [[nodiscard]] plan some_plan(std::size_t depth) {
     plant one{.strategy = some_rules(false)};
-    if (dice_.chance(climate_.gates)) one.mailbox = some_mailbox();
+    if (dice_.chance(climate_.policies)) one.mailbox = some_mailbox();
     one.keeps_children = dice_.chance(climate_.keeps);
     one.middleware = dice_.chance(0.1);
     one.decides = one.strategy.what != rules::kind::custom && dice_.chance(0.15);

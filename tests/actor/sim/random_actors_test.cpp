@@ -88,14 +88,14 @@ TEST_F(random_actors, with_strategies_of_their_own) {
   keep_the_rules({.land = {.strategy = kind::custom}, .favourites = {deed::fail}});
 }
 TEST_F(random_actors, with_gates) {
-  keep_the_rules({.land = {.gates = 1}, .notes = 60, .favourites = {deed::chat, deed::stash, deed::unstash}});
+  keep_the_rules({.land = {.policies = 1}, .notes = 60, .favourites = {deed::chat, deed::stash, deed::unstash}});
 }
 TEST_F(random_actors, that_watch) {
   keep_the_rules({.stops = 4, .favourites = {deed::watch, deed::unwatch, deed::chat, deed::finish}});
 }
 TEST_F(random_actors, that_put_mail_aside) {
   keep_the_rules(
-      {.land = {.gates = 0.5},
+      {.land = {.policies = 0.5},
        .notes = 60,
        .favourites = {deed::stash, deed::stash, deed::unstash, deed::unstash_one, deed::become, deed::fail}});
 }
