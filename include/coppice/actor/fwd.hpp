@@ -13,7 +13,7 @@ namespace coppice::actor {
 class behaviour;
 class context;
 struct any_actor;
-struct mailbox;
+struct mailbox;  // NOLINT(bugprone-forward-declaration-namespace): defined in mailbox.hpp; detail has another one
 struct restarting;
 struct started;
 struct stopped;
