@@ -42,6 +42,7 @@ class random_freezes {
   }
   /// How often a frozen process was found to have done nothing.
   [[nodiscard]] std::uint64_t held() const noexcept { return held_; }
+  [[nodiscard]] bool were_made() const noexcept { return !spans_.empty() || !frozen_.empty(); }
   /// For how much of that time the process was frozen. A child that was spawned into a frozen subtree counts from the
   /// last look before its spawn.
   [[nodiscard]] std::chrono::nanoseconds time_frozen(pid who, time_point from, time_point to) const {

@@ -113,7 +113,7 @@ deed ticks() {
   return [](player&, context& me) { (void)me.every(1s, say{"tick"}); };
 }
 
-TEST(frozen_actor, whose_repeating_timer_was_due_many_times_hears_of_it_once) {
+TEST(frozen_actor, whose_repeating_timer_was_due_many_times_receives_one_message) {
   stage s;
   s.root("a");
   s.act("a", ticks());

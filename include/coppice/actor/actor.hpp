@@ -305,7 +305,7 @@ template <class Host, class A>
     if (const pid running = host.host().where(*as.name)) return std::unexpected{spawn_error{started.error(), running}};
   }
 }
-/// Stops an actor, as `context::stop` does with an actor that is not a child: it is asked to, and there is no limit.
+/// Asks an actor to stop. It is never killed for taking too long: only a parent has time limits for its children.
 template <class Host>
 void stop_actor(Host& host, pid who) {
   detail::send_signal(host.host(), who, {detail::signals::stop{}});

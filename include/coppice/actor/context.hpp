@@ -117,8 +117,8 @@ class context {
     stop_process(pid_of(who));
   }
   void stop() { stop(id()); }
-  /// Stops an actor after it has handled the mail it has now, and its children in the same way. There is no limit, also
-  /// not for a child: how long the mail takes is not known, and killing the child would lose it. `stop` sets one later.
+  /// Stops an actor after it has handled the mail it has now, and its children in the same way. A child has no time
+  /// limit for that, because a kill would lose its mail; a later `stop` sets the usual limit.
   template <class To>
   void poison(const To& who) {
     post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});

@@ -110,8 +110,8 @@ struct word {
   std::size_t restarts = 0;
   time_point at{};
 };
-/// A timer ticks once a millisecond, and a turn takes 100 ns: a decision is carried out a few turns after the tick.
-inline constexpr std::chrono::nanoseconds soon = 1ms + 10us;
+/// A turn takes 100 ns: a decision is carried out a few turns later.
+inline constexpr std::chrono::nanoseconds soon = 1ms;
 
 using seeds::mark;
 

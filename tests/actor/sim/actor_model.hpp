@@ -235,8 +235,10 @@ inline void model::check_restarts(const life& l) const {
     if (v->child != who_) mark("restarted for a sibling");
     require(v->at + v->after <= e.at + soon, "restarted before its time");
     const time_point due = v->at + v->after;
-    const auto held_up = time_frozen(l, due, e.at);
-    if (alone && e.at > due + soon && held_up.count() > 0) mark("a restart waited for a thaw");
+    // After a thaw, the turns that waited for it come first.
+    const std::chrono::nanoseconds turns = p_.freezes.were_made() ? 10us : 0us;
+    const auto held_up = time_frozen(l, due, e.at) + turns;
+    if (alone && e.at > due + soon && held_up > turns) mark("a restart waited for a thaw");
     require(!alone || e.at <= due + held_up + soon, "restarted later than decided");
   }
   std::uint64_t decisions = 0;
