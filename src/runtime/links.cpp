@@ -152,22 +152,22 @@ monitor_ref links::monitor(slot& me, pid other) {
   const monitor_ref ref{++side.refs};
   const bool fresh = side.monitors.insert(ref.value(), other);
   ensure(fresh, "a new monitor has the number of another one");
+  const pid mine = table_.pid_of(me);
   if (elsewhere(other))
-    remote_.tie_to({.local = table_.pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
-  send_small<signal::monitor>(other, monitor_signal{table_.pid_of(me), ref});
+    remote_.tie_to({.local = mine, .remote = other, .number = ref.value(), .what = tie::kind::monitor});
+  send_small<signal::monitor>(other, monitor_signal{mine, ref});
   return ref;
 }
 
 bool links::demonitor(slot& me, monitor_ref ref) {
   side_block* side = me.side;
   if (side == nullptr) return false;
-  const pid* target = side->monitors.find(ref.value());
-  if (target == nullptr) return false;
-  const pid other = *target;
-  side->monitors.erase(ref.value());
-  if (elsewhere(other))
-    remote_.untie({.local = table_.pid_of(me), .remote = other, .number = ref.value(), .what = tie::kind::monitor});
-  remove_watch(table_.pid_of(me), other, ref);
+  const std::optional<pid> other = side->monitors.take(ref.value());
+  if (!other) return false;
+  const pid mine = table_.pid_of(me);
+  if (elsewhere(*other))
+    remote_.untie({.local = mine, .remote = *other, .number = ref.value(), .what = tie::kind::monitor});
+  remove_watch(mine, *other, ref);
   return true;
 }
 
