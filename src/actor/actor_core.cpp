@@ -1,4 +1,6 @@
 // Where the kernel enters an actor: with a signal or a message, with a question, or to destroy it.
+#include <typeinfo>
+
 #include <coppice/actor/detail/actor_core.hpp>
 
 #include "internal/child_stopping.hpp"
@@ -90,6 +92,11 @@ void fail_call(turn& t, mail_origin& origin, errc code, std::string text) {
     origin.fail(*t.k, origin.sender, call, error{code, std::move(text)});
 }
 }  // namespace
+
+void actor_core::handler_threw(turn& t, mail_origin& origin, const std::exception& x) {
+  if (typeid(x) == typeid(broken_invariant)) return end_broken(t, origin, static_cast<const broken_invariant&>(x));
+  handler_threw(t, origin, reason_of_failure(x, t));
+}
 
 void actor_core::handler_threw(turn& t, mail_origin& origin, exit_reason why) {
   if (origin.call != 0) fail_call(t, origin, errc::no_reply, to_string(id()) + " failed: " + why.to_string());

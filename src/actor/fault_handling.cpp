@@ -59,13 +59,12 @@ judgement fault_handling::judge(const actor_strategy& by, child_record& c, const
                                 bool ask_the_instance) {
   const actor_strategy::rules& rules = by.get();
   const strategy_options& options = rules.options;
-  const time_point now = host().now();
-  const bool counts = !rules.custom && options.limit.restarts != unlimited.restarts;
+  const bool counts = !rules.custom && options.limit.restarts != unlimited_restarts;
   const child_failure failure{.child = f.child,
                               .name = c.name,
                               .reason = f.reason,
                               .what = f.thrown,
-                              .restarts = counts ? c.window.count(now, options.limit) : c.restarts};
+                              .restarts = counts ? c.window.count(host().now(), options.limit) : c.restarts};
   judgement j{.all = rules.all};
   if (rules.custom)
     j = rules.custom(failure);
@@ -78,8 +77,8 @@ judgement fault_handling::judge(const actor_strategy& by, child_record& c, const
   return j;
 }
 
-/// Limit, then back off.
 void fault_handling::limit_restart(child_record& c, const strategy_options& options, judgement& j) {
+  if (options.limit.restarts == unlimited_restarts && !options.wait) return;  // without reading the clock
   const time_point now = host().now();
   const next_restart next =
       limit_then_back_off({.limit = options.limit, .backoff = options.wait ? &*options.wait : nullptr}, c.window,

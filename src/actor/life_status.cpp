@@ -57,18 +57,21 @@ void life_status::remove_messages_without_room(std::uint32_t how_many) {
 
 void life_status::set_slow_path(slow_path why, bool on) noexcept {
   const auto bit = std::to_underlying(why);
-  slow_paths_ = static_cast<std::uint8_t>(on ? slow_paths_ | bit : slow_paths_ & ~bit);
-  publish();
+  const auto paths = static_cast<std::uint8_t>(on ? slow_paths_ | bit : slow_paths_ & ~bit);
+  if (std::exchange(slow_paths_, paths) != paths) publish();
 }
 
 void life_status::publish() noexcept {
+  const bool takes = takes_mail();
+  const body_type* const wanted = takes && slow_paths_ == 0 ? &class_->plain : &class_->rare;
+  if (wanted == type && takes == published_takes_mail_) return;
   turn* t = turn_here();
   if (t == nullptr) return;
   const kernel_section mine{*t->p, id_.serial()};
   // Not if the process was abandoned, and not at its end: the slot may belong to another process.
   if (!mine || t->p->process != this) return;
-  const bool takes = takes_mail();
-  type = takes && slow_paths_ == 0 ? &class_->plain : &class_->rare;
+  type = wanted;
+  published_takes_mail_ = takes;
   // While it only put mail aside, the kernel did not look for signals in the queue.
   if (takes && t->p->is(slot::puts_mail_aside)) t->p->urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
   t->p->set(slot::puts_mail_aside, !takes);

@@ -13,7 +13,7 @@
 namespace coppice {
 
 /// What `ensure` throws: a defect of this library. Inside a process it ends that process and nothing else.
-class broken_invariant : public std::logic_error {
+class broken_invariant final : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

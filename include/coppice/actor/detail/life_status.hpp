@@ -79,6 +79,7 @@ class life_status : public body {
   guarded_counter messages_without_room_;
   life state_ = life::unborn;
   std::uint8_t slow_paths_ = 0;
+  bool published_takes_mail_ = true;  // what the flag of a new slot says
 };
 
 }  // namespace coppice::detail
