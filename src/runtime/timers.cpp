@@ -104,10 +104,14 @@ void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, enve
       insert(at);  // it was beyond the horizon
       continue;
     }
-    if (t.to.node() == k.node() && t.letter->what() != signal::fast && !k.table()[t.to.index()].is(slot::has_policy))
-      k.send(t.to, t.letter->what(), t.letter);
-    else
+    // `send` may run user code, for example the destructor of a message to nobody: not under the lock of the wheel.
+    slot* const p = k.table().covers(t.to) ? &k.table()[t.to.index()] : nullptr;
+    if (p == nullptr || t.letter->what() == signal::fast || p->is_special(t.to.serial())) {
       later.emplace_back(t.to, t.letter);
+    } else {
+      t.letter->tag = envelope::tag_of(t.to.serial(), t.letter->what());
+      if (p->mail.push(t.letter)) k.schedule(*p);
+    }
     free(at);
   }
 }

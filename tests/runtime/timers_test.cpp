@@ -1,6 +1,7 @@
 // Timers of processes. What is waited for here is milliseconds; what must not happen is due in an hour.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <thread>
@@ -119,6 +120,49 @@ TEST(send_after, to_a_process_that_has_ended_is_a_dead_letter_when_it_fires) {
   rt.wait(q);
   while (rt.counters().dead_letters == before) std::this_thread::yield();
   EXPECT_EQ(rt.counters().dead_letters, before + 1);
+}
+
+/// Its destructor cancels a timer, and so needs the lock of a wheel.
+struct cancels_at_its_end {
+  cancels_at_its_end(runtime* r, timer_ref t, std::atomic<bool>* d) : rt{r}, other{t}, destroyed{d} {}
+  cancels_at_its_end(cancels_at_its_end&& from) noexcept
+      : rt{std::exchange(from.rt, nullptr)}, other{from.other}, destroyed{from.destroyed} {}
+  cancels_at_its_end& operator=(cancels_at_its_end&&) = delete;
+  ~cancels_at_its_end() {
+    if (rt == nullptr) return;
+    (void)rt->cancel(other);
+    *destroyed = true;
+  }
+  runtime* rt;
+  timer_ref other;
+  std::atomic<bool>* destroyed;
+};
+task<> sleeper(self& me) { co_await me.sleep(1h); }
+
+TEST(send_after, to_a_process_whose_slot_another_one_has_may_run_destructors_that_use_timers) {
+  runtime_options small = quiet();
+  small.processes = 3;
+  runtime rt{small};
+  const pid ended = rt.spawn([](self&) -> task<> { co_return; });
+  rt.wait(ended);
+  for (bool taken = false; !taken;) {  // until the table is full, and so every slot is in use
+    const result<pid> next = rt.spawn(spawn_options{}, sleeper);
+    taken = next && next->index() == ended.index();
+    std::this_thread::yield();
+  }
+  std::atomic<bool> destroyed{false};
+  const timer_ref other = rt.send_after(1h, ended, note{1});
+  rt.send_after(1ms, ended, cancels_at_its_end{&rt, other, &destroyed});
+  while (!destroyed) std::this_thread::yield();
+}
+
+TEST(send_after, to_a_pid_that_no_process_ever_had_is_a_dead_letter_when_it_fires) {
+  runtime_options small = quiet();
+  small.processes = 16;
+  runtime rt{small};
+  const auto before = rt.counters().dead_letters;
+  rt.send_after(1ms, pid::from_parts(rt.node(), 1U << 20U, 1), note{1});
+  while (rt.counters().dead_letters == before) std::this_thread::yield();
 }
 
 task<> sends_never(self& me) {
