@@ -177,13 +177,19 @@ void worker_scheduler::wake_one() {
   if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
   for (auto& w : workers_)
     if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
-  searching_.fetch_sub(1);
+  stop_counting_searcher();
+}
+
+/// A searcher was counted that nobody is. Another thread that has injected something meanwhile has relied on it.
+void worker_scheduler::stop_counting_searcher() {
+  searching_.fetch_sub(1, std::memory_order_seq_cst);
+  if (injected_size_.load(std::memory_order_seq_cst) != 0) wake_one();
 }
 
 /// A woken worker counts itself among the searchers until it has found something, so it is counted before.
 void worker_scheduler::wake_to_leave(worker& w) {
   searching_.fetch_add(1);
-  if (!unpark(w)) searching_.fetch_sub(1);
+  if (!unpark(w)) stop_counting_searcher();
 }
 
 bool worker_scheduler::unpark(worker& w) {
