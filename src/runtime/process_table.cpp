@@ -76,9 +76,10 @@ std::size_t process_table::take_some(std::uint32_t* into, std::size_t most) {
   }
   if (n != 0) return n;
   const auto want = static_cast<std::uint32_t>(most);
-  if (used_.load(std::memory_order_relaxed) + want >= size_) return 0;  // `take` hands out the last few
-  const std::uint32_t first = used_.fetch_add(want, std::memory_order_relaxed);
-  if (first + want > size_) return 0;
+  std::uint32_t first = used_.load(std::memory_order_relaxed);
+  do {
+    if (first + want >= size_) return 0;  // `take` hands out the last few
+  } while (!used_.compare_exchange_weak(first, first + want, std::memory_order_relaxed));
   for (std::uint32_t i = want; i > 0; --i) into[n++] = first + i - 1;
   return n;
 }
