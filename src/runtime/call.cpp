@@ -1,11 +1,12 @@
 // The parts of a call that do not depend on its types.
-#include <coppice/base/ensure.hpp>
+#include <stdexcept>
+
 #include <coppice/runtime/call.hpp>
 
 namespace coppice::detail {
 
 bool call_base::send(std::coroutine_handle<> h, coroutine& me, fail_function fail) {
-  ensure(letter_ != nullptr, "a call that was awaited twice");
+  if (letter_ == nullptr) throw std::logic_error{"this call was awaited before: make a new one for every question"};
   if (to_ == me.id()) return false;
   me_ = &me;
   call_ = me.new_number();

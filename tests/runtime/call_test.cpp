@@ -379,6 +379,25 @@ task<> kills_callers(self& me) {
   const auto sum = co_await call<add>(s, 1, 2);
   EXPECT_EQ(sum, 3);
 }
+struct always_one {
+  struct bump {
+    using reply = int;
+  };
+  [[nodiscard]] static int handle(bump) { return 1; }
+};
+task<> awaits_a_call_twice(self& me) {
+  const ref<always_one> to = me.spawn<always_one>();
+  auto call = to.call<always_one::bump>();
+  const result<int> first = co_await std::move(call);
+  EXPECT_EQ(first, 1);
+  const result<int> second = co_await std::move(call);  // NOLINT(bugprone-use-after-move): that is the point
+}
+TEST(call, that_is_awaited_a_second_time_throws) {
+  const exit_reason why = run(awaits_a_call_twice);
+  EXPECT_EQ(why.exception_type(), "std::logic_error");
+  EXPECT_EQ(why.text(), "this call was awaited before: make a new one for every question");
+}
+
 TEST(call, a_caller_that_is_killed_while_it_waits_harms_nobody) {
   runtime rt{quiet()};
   EXPECT_EQ(rt.run(kills_callers), exit_reason::normal());

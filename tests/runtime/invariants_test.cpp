@@ -51,23 +51,6 @@ TEST(broken_invariant, a_process_that_waits_for_two_things) {
   expect_broken(run(waits_for_two_things), "a process waits for two things at once");
 }
 
-struct counter {
-  struct bump {
-    using reply = int;
-  };
-  [[nodiscard]] static int handle(bump) { return 1; }
-};
-task<> awaits_a_call_twice(self& me) {
-  const ref<counter> to = me.spawn<counter>();
-  auto call = to.call<counter::bump>();
-  const result<int> first = co_await std::move(call);
-  EXPECT_EQ(first, 1);
-  const result<int> second = co_await std::move(call);  // NOLINT(bugprone-use-after-move): that is the point
-}
-TEST(broken_invariant, a_call_that_is_awaited_twice) {
-  expect_broken(run(awaits_a_call_twice), "a call that was awaited twice");
-}
-
 task<> answers_without_a_request(self& me) {
   const leaks_expected leaks;
   detail::serving s{frame_of(me)};
