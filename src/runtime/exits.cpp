@@ -44,12 +44,13 @@ void exits::send(pid to, exited x) {
   const std::uint8_t wanted =
       static_cast<std::uint8_t>((may_end(p, x) ? look_for_exit : 0U) |
                                 (p.is(slot::has_fast_lane) && table_.is_parent(p, x.from) ? look_for_fast : 0U));
+  const bool kill = is_kill(x);
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
   if (p.mail.push(e)) return kernel_.schedule(p);
   if (wanted != 0) {
     const std::uint8_t before = p.urgent.fetch_or(wanted, std::memory_order_seq_cst);
-    if ((before & is_frozen) != 0) kernel_.parts().freezer.unpark(to);
+    if (kill && (before & is_frozen) != 0) kernel_.parts().freezer.unpark(to);
   }
   if (current_turn != nullptr) ++current_turn->out.met_busy;
 }

@@ -19,13 +19,22 @@ bool pending_freeze::begin(detail::coroutine& me, std::coroutine_handle<> h) {
 }
 
 bool pending_freeze::take(detail::waiter& w, detail::coroutine&, detail::envelope& e) {
-  return e.type == &detail::plain<detail::freeze_done> &&
-         static_cast<detail::letter<detail::freeze_done>&>(e).body.number == static_cast<pending_freeze&>(w).number_;
+  if (e.type != &detail::plain<detail::freeze_done>) return false;
+  auto& mine = static_cast<pending_freeze&>(w);
+  const detail::freeze_done& done = static_cast<detail::letter<detail::freeze_done>&>(e).body;
+  if (done.number != mine.number_) return false;
+  if (done.undone) mine.look_who_is_inside();  // an error: the freeze is not in force any more
+  return true;
 }
 
-void pending_freeze::expire(detail::waiter& w) {
-  auto& mine = static_cast<pending_freeze&>(w);
-  mine.answer_ = frozen{.still_inside = mine.kernel_->still_inside(mine.number_)};
+void pending_freeze::expire(detail::waiter& w) { static_cast<pending_freeze&>(w).look_who_is_inside(); }
+
+void pending_freeze::look_who_is_inside() {
+  result<std::vector<pid>> inside = kernel_->stop_waiting_for_freeze(who_, number_);
+  if (inside)
+    answer_ = frozen{.still_inside = std::move(*inside)};
+  else
+    answer_ = std::unexpected{std::move(inside.error())};
 }
 
 bool thaw(pid who) { return detail::kernel_here().thaw({.root = who, .subtree = false}); }

@@ -10,19 +10,30 @@
 namespace coppice::detail {
 
 namespace {
-/// Without meaning: makes sure that a busy process looks at `urgent` once more, and keeps an idle one from being idle.
+/// An empty envelope. A busy process reads `urgent` once more because of it; an idle process is owned by the freezer
+/// once it is pushed.
 struct freeze_mark {};
+
+error undone(pid who, bool alive) {
+  return alive ? error{errc::not_found,
+                       "another process has thawed " + to_string(who) + " before its freeze was complete"}
+               : error{errc::noproc, to_string(who) + " is not alive"};
+}
 }  // namespace
 
 // ---- freezing
 
 result<std::uint64_t> freezer::freeze(target who, pid informs) {
+  if (!who.root) return coppice::fail(errc::noproc, "nobody can't be frozen: the pid names no process");
   if (who.root.node() != table_.node())
     return coppice::fail(errc::invalid,
                          to_string(who.root) + " is not a process of this node, so it can't be frozen here");
   if (!table_.alive(who.root)) return coppice::fail(errc::noproc, to_string(who.root) + " is not alive");
-  if (informs == who.root || (who.subtree && is_below(informs, who.root)))
+  if (informs == who.root)
     return coppice::fail(errc::invalid, to_string(informs) + " can't freeze itself: it would never thaw anything");
+  if (who.subtree && is_below(informs, who.root))
+    return coppice::fail(errc::invalid, to_string(informs) + " can't freeze the subtree of " + to_string(who.root) +
+                                            ", because it belongs to it: it would never thaw anything");
   to_inform done;
   std::uint64_t number = 0;
   {
@@ -48,9 +59,10 @@ void freezer::add(freeze_order& o, pid who) {
   slot& p = table_[who.index()];
   frozen& f = frozen_[who];
   if (f.count == 0) {
-    p.urgent.fetch_or(is_frozen, std::memory_order_seq_cst);
     envelope* mark = make_letter<freeze_mark>(plain<freeze_mark>);
     mark->tag = envelope::tag_of(0, signal::done);
+    // A kill that has reached it while it was idle is the first in its queue, and did not set `look_for_exit`.
+    p.urgent.fetch_or(is_frozen | look_for_exit, std::memory_order_seq_cst);
     const bool owner = p.mail.push(mark);
     // If it ends after this check, it finds `is_frozen` and calls `ended`.
     if (!table_.alive(who) || (owner && !p.is(slot::has_process))) {
@@ -67,18 +79,29 @@ void freezer::add(freeze_order& o, pid who) {
 }
 
 /// A process that begins while this runs either is seen here, or sees that there is a freeze and calls
-/// `holds_back`: the barrier decides.
+/// `join_freezes`: the barrier decides.
 void freezer::add_descendants(freeze_order& o) {
   for (bool found = true; found;) {
     found = false;
     if (threads* all = kernel_.env().threads()) all->barrier_everywhere();
+    std::vector<std::pair<pid, pid>> children;  // parent, child
     table_.for_each_process([&](slot& p) {
-      const pid who = table_.pid_of(p);
       const pid parent = table_.parent_of(p);
-      if (!table_.is_parent(p, parent) || !o.members.contains(parent) || o.members.contains(who)) return;
-      add(o, who);
-      found = found || o.members.contains(who);
+      if (table_.is_parent(p, parent)) children.emplace_back(parent, table_.pid_of(p));
     });
+    std::ranges::sort(children);
+    std::vector<pid> parents(o.members.begin(), o.members.end());
+    while (!parents.empty()) {
+      const pid parent = parents.back();
+      parents.pop_back();
+      for (const auto& [of, child] : std::ranges::equal_range(children, parent, {}, &std::pair<pid, pid>::first)) {
+        if (o.members.contains(child)) continue;
+        add(o, child);
+        if (!o.members.contains(child)) continue;
+        parents.push_back(child);
+        found = true;
+      }
+    }
   }
 }
 
@@ -93,7 +116,7 @@ bool freezer::is_below(pid who, pid root) const {
   return false;
 }
 
-bool freezer::holds_back(slot& p, pid parent) {
+bool freezer::join_freezes(slot& p, pid parent) {
   const std::scoped_lock lock{mutex_};
   const pid me = table_.pid_of(p);
   bool awaited = false;
@@ -137,16 +160,26 @@ void freezer::unpark(pid who) {
   kernel_.schedule(table_[who.index()]);
 }
 
+/// The newest freeze of that target that was answered: who made a later one still waits for it. Without one, the
+/// newest that was not answered.
+std::vector<freezer::freeze_order>::reverse_iterator freezer::find_to_thaw(target who) {
+  const auto is_it = [&](const freeze_order& o) { return o.who == who; };
+  const auto answered =
+      std::find_if(orders_.rbegin(), orders_.rend(), [&](const freeze_order& o) { return o.informed && is_it(o); });
+  return answered != orders_.rend() ? answered : std::find_if(orders_.rbegin(), orders_.rend(), is_it);
+}
+
 bool freezer::thaw(target who) {
   std::vector<slot*> runnable;
   to_inform done;
   {
     const std::scoped_lock lock{mutex_};
-    const auto newest = std::find_if(orders_.rbegin(), orders_.rend(), [&](const freeze_order& o) {
-      return o.who.root == who.root && o.who.subtree == who.subtree;
-    });
+    const auto newest = find_to_thaw(who);
     if (newest == orders_.rend()) return false;
-    for (const pid member : newest->members) {
+    // In an order of their own, because the order of scheduling belongs to what a seed of the simulation repeats.
+    std::vector<pid> members(newest->members.begin(), newest->members.end());
+    std::ranges::sort(members);
+    for (const pid member : members) {
       const auto found = frozen_.find(member);
       ensure(found != frozen_.end() && found->second.count > 0, "a process is thawed more often than frozen");
       if (--found->second.count != 0) continue;
@@ -157,7 +190,7 @@ bool freezer::thaw(target who) {
       if (found->second.parked) runnable.push_back(&p);
       frozen_.erase(found);
     }
-    if (!newest->informed) done.emplace_back(newest->informs, newest->number);
+    if (!newest->informed) done.push_back({newest->informs, {.number = newest->number, .undone = true}});
     orders_.erase(std::next(newest).base());
     freezes_in_force_.fetch_sub(1, std::memory_order_seq_cst);
   }
@@ -185,7 +218,7 @@ void freezer::ended(pid who, const side_block* side) {
 }
 
 /// A child that has not begun belongs to the frozen subtree, although nothing but the link of its parent tells so. It
-/// passes `holds_back` when it begins; until then the order must not be dropped.
+/// calls `join_freezes` when it begins; until then the order must not be dropped.
 void freezer::note_unborn(freeze_order& o, pid ended, const side_block& side) {
   side.links.for_each([&](pid other, const link_state&) {
     if (!table_.alive(other) || o.members.contains(other) || o.past.contains(other)) return;
@@ -211,25 +244,26 @@ freezer::to_inform freezer::newly_done() {
   for (freeze_order& o : orders_)
     if (!o.informed && is_done(o)) {
       o.informed = true;
-      all.emplace_back(o.informs, o.number);
+      all.push_back({o.informs, {.number = o.number}});
     }
   return all;
 }
 
+/// The end of blocking work informs from a thread that may outlive the runtime.
 void freezer::inform(const to_inform& all) {
-  for (const auto& [who, number] : all)
-    kernel_.send(who, signal::notice, make_letter<freeze_done>(plain<freeze_done>, number));
+  for (const auto& [who, what] : all)
+    kernel_.send_late(who, signal::notice, make_letter<freeze_done>(plain<freeze_done>, what));
 }
 
-std::vector<pid> freezer::still_inside(std::uint64_t number) {
-  std::vector<pid> all;
+result<std::vector<pid>> freezer::stop_waiting(target who, std::uint64_t number) {
   const std::scoped_lock lock{mutex_};
   const auto found = std::ranges::find(orders_, number, &freeze_order::number);
-  if (found == orders_.end()) return all;
+  if (found == orders_.end()) return std::unexpected{undone(who.root, table_.alive(who.root))};
   found->informed = true;
-  for (const pid who : found->members) {
-    const bool in_its_code = found->pending.contains(who) && kernel_.sched().is_running(table_[who.index()]);
-    if (in_its_code || blocking_.contains(who)) all.push_back(who);
+  std::vector<pid> all;
+  for (const pid one : found->members) {
+    const bool in_its_code = found->pending.contains(one) && kernel_.sched().is_running(table_[one.index()]);
+    if (in_its_code || blocking_.contains(one)) all.push_back(one);
   }
   std::ranges::sort(all);
   return all;

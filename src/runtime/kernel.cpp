@@ -98,7 +98,9 @@ std::string kernel::name_of(pid who) { return parts_->names.of(who).name; }
 void kernel::set_label(slot& me, std::string label) { parts_->names.set_label(pid_of(me), std::move(label)); }
 
 result<std::uint64_t> kernel::freeze(freeze_target who, pid informs) { return parts_->freezer.freeze(who, informs); }
-std::vector<pid> kernel::still_inside(std::uint64_t frozen_as) { return parts_->freezer.still_inside(frozen_as); }
+result<std::vector<pid>> kernel::stop_waiting_for_freeze(freeze_target who, std::uint64_t frozen_as) {
+  return parts_->freezer.stop_waiting(who, frozen_as);
+}
 bool kernel::thaw(freeze_target who) { return parts_->freezer.thaw(who); }
 
 // ---- time

@@ -249,7 +249,8 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
   const auto since_start = kernel_.env().clock().coarse_now() - parts_.lifecycle.started();
   p.born_ds.store(static_cast<std::uint32_t>(since_start / std::chrono::milliseconds{100}), std::memory_order_relaxed);
   p.tag.store(tag, std::memory_order_release);
-  if (parts_.freezer.any() && parts_.freezer.holds_back(p, with.linked ? with.parent : pid{})) [[unlikely]] {
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // a freeze has the barrier for both, see `add_descendants`
+  if (parts_.freezer.any() && parts_.freezer.join_freezes(p, with.linked ? with.parent : pid{})) [[unlikely]] {
     t.interrupted = turn::interruption::frozen;
     return verdict::alive;
   }
@@ -285,6 +286,7 @@ process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& 
 
 /// Only a kill is looked for. The other bits of `urgent` stay for the first turn after the thaw.
 process_runner::ahead process_runner::look_while_frozen(slot& p, envelope* from, turn& t) {
+  bounce_mail_of_others(p, from);
   for (;;) {
     const std::uint8_t before =
         p.urgent.fetch_and(static_cast<std::uint8_t>(~look_for_exit), std::memory_order_seq_cst);
@@ -294,9 +296,18 @@ process_runner::ahead process_runner::look_while_frozen(slot& p, envelope* from,
     }
     switch (parts_.freezer.park(p)) {
       case freezer::parking::parked: return ahead::frozen;
-      case freezer::parking::thawed: return ahead::goes_on;
+      case freezer::parking::thawed: return look_ahead(p, from, t);
       case freezer::parking::exit_pending: break;
     }
+  }
+}
+
+/// Signals for the process that had the slot before must not wait until this one is thawed.
+void process_runner::bounce_mail_of_others(slot& p, envelope* from) {
+  for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+    if (e->serial() == p.serial() || e->what() == signal::done) continue;
+    parts_.remote.bounce(pid::from_parts(table_.node(), table_.index_of(p), e->serial()), *e, exit_reason::noproc());
+    e->become(signal::done);
   }
 }
 

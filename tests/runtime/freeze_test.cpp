@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <runtime/internal/kernel_parts.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -53,6 +54,12 @@ void wait_in(trap_door* door) { door->fall_in(); }
 task<> blocks(self& me, trap_door* door, std::atomic<bool>* back) {
   co_await me.blocking(wait_in, door);
   *back = true;
+}
+
+task<> generation(self& me, int below, std::atomic<int>* living) {  // NOLINT(misc-no-recursion)
+  if (below > 1) me.spawn_link(generation, below - 1, living);
+  ++*living;
+  co_await me.sleep(1h);
 }
 
 void wait_until_more_than(std::atomic<std::uint64_t>& turns, std::uint64_t before) {
@@ -176,6 +183,29 @@ TEST(freeze, a_kill_reaches_a_frozen_process_whenever_it_comes) {
     killer.join();
     (void)rt.wait(who);
   }
+}
+
+task<> sleeper(self& me) { co_await me.sleep(1h); }
+
+TEST(freeze, a_kill_that_came_before_it_ends_an_idle_process_at_once) {
+  runtime rt{quiet()};
+  for (int i = 0; i < 500; ++i) {
+    const pid who = rt.spawn(sleeper);
+    while (rt.info(who)->state != process_state::waiting) std::this_thread::yield();
+    rt.kill(who);
+    (void)rt.freeze(who);
+    (void)rt.wait(who);
+  }
+}
+
+TEST(freeze, of_a_deep_subtree_whose_children_have_lower_slots_than_their_parents_is_whole) {
+  runtime rt{quiet()};
+  std::atomic<int> living{0};
+  const pid root = rt.spawn(generation, 300, &living);
+  while (living < 300) std::this_thread::yield();
+  ASSERT_TRUE(rt.freeze(subtree{root}).has_value());
+  const auto all = rt.snapshot();
+  EXPECT_EQ(std::ranges::count(all, process_state::frozen, &process_info::state), 300);
 }
 
 /// Counts the frames that exist.

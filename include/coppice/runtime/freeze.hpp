@@ -16,7 +16,8 @@
 namespace coppice {
 
 /// A process and all that it has spawned linked, directly or below: the children of supervisors and of actors. Children
-/// that are started while the subtree is frozen are frozen before they begin.
+/// that are started while the subtree is frozen are frozen before they begin. A process whose parent has ended before
+/// the freeze belongs to no subtree but its own.
 struct subtree {
   pid root;
 };
@@ -46,6 +47,7 @@ class [[nodiscard]] pending_freeze : public detail::waiter {
   [[nodiscard]] bool begin(detail::coroutine& me, std::coroutine_handle<> h);
   static bool take(detail::waiter& w, detail::coroutine& me, detail::envelope& e);
   static void expire(detail::waiter& w);
+  void look_who_is_inside();
   static const detail::wait_type how;
 
   detail::kernel::freeze_target who_;
@@ -60,15 +62,16 @@ inline constexpr std::chrono::nanoseconds default_freeze_timeout = std::chrono::
 /// Freezes and waits until nothing of it is running, at most for `within`; it stays frozen also when the time is over.
 /// Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that made it: it ends
 /// with a thaw, by any process, or with the end of all its processes.
-/// Errors: `noproc`; `invalid` for a process of another node, and for a process that would freeze itself.
+/// Errors: `noproc`; `invalid` for a process of another node, and for a process that would freeze itself; `not_found`
+/// when another process has thawed it before all of it was frozen.
 inline pending_freeze freeze(pid who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
   return {{.root = who, .subtree = false}, within};
 }
 inline pending_freeze freeze(subtree who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
   return {{.root = who.root, .subtree = true}, within};
 }
-/// Undoes the last freeze of the same process or subtree. False: there is none in force. Inside a process only; from
-/// outside use `runtime::thaw`.
+/// Undoes the last freeze of the same process or subtree that was answered; if there is none, the last one that was
+/// not. False: none is in force. Inside a process only; from outside use `runtime::thaw`.
 bool thaw(pid who);
 bool thaw(subtree who);
 

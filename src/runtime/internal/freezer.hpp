@@ -1,9 +1,9 @@
 #pragma once
 /// Processes that must not run for a while.
 ///
-/// A frozen process is one whose mailbox is never idle and that nobody schedules: the freezer owns it. It comes to be
-/// so when its owner, before the next signal, finds the bit `is_frozen` and parks it here; an envelope without meaning
-/// in its queue makes sure that there is a next signal. A kill takes it out for as long as it needs to end the process.
+/// The freezer owns a frozen process: its mailbox is never idle, and nobody schedules it. The owner finds the bit
+/// `is_frozen` before the next signal and parks the process here; an empty envelope in its queue makes sure that there
+/// is a next signal. A kill takes it out for as long as it needs to end the process.
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -17,23 +17,26 @@ namespace coppice::detail {
 /// Sent to the process that asked for a freeze, once no turn of the frozen processes is running.
 struct freeze_done {
   std::uint64_t number;
+  bool undone = false;  // another process has thawed it before: nothing is frozen by it
 };
 
-/// Thread safety: any thread; `holds_back` and `park` for the owner of the slot.
+/// Thread safety: any thread; `join_freezes` and `park` for the owner of the slot.
 class freezer {
  public:
   explicit freezer(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
 
   using target = kernel::freeze_target;
   [[nodiscard]] result<std::uint64_t> freeze(target who, pid informs);
-  [[nodiscard]] std::vector<pid> still_inside(std::uint64_t number);
+  /// The processes that are still inside their code; `freeze_done` is not sent any more. Error: the freeze is not in
+  /// force any more.
+  [[nodiscard]] result<std::vector<pid>> stop_waiting(target who, std::uint64_t number);
   bool thaw(target who);
 
   /// Whether any process is frozen: cheap.
   [[nodiscard]] bool any() const noexcept { return freezes_in_force_.load(std::memory_order_relaxed) != 0; }
-  /// Whether a new process must not begin yet: it was frozen before, or `parent`, which has spawned it linked, belongs
-  /// to a frozen subtree.
-  [[nodiscard]] bool holds_back(slot& p, pid parent);
+  /// A new process that `parent` has spawned linked joins the freezes of the subtrees that `parent` belongs to. True:
+  /// it must not begin, because of these or because it was frozen itself.
+  [[nodiscard]] bool join_freezes(slot& p, pid parent);
   enum class parking : std::uint8_t { parked, thawed, exit_pending };
   /// `parked`: the freezer owns the process now. `exit_pending`: its owner has to look for a kill first.
   [[nodiscard]] parking park(slot& p);
@@ -70,12 +73,13 @@ class freezer {
     std::unordered_set<pid> unborn{};   // linked to those, and not begun when they ended: perhaps their children
     std::unordered_set<pid> pending{};  // not parked yet
   };
-  using to_inform = std::vector<std::pair<pid, std::uint64_t>>;
+  using to_inform = std::vector<std::pair<pid, freeze_done>>;
 
   void add(freeze_order& o, pid who);
   void add_descendants(freeze_order& o);
   void note_unborn(freeze_order& o, pid ended, const side_block& side);
   void drop_orders_without_processes();
+  [[nodiscard]] std::vector<freeze_order>::reverse_iterator find_to_thaw(target who);
   [[nodiscard]] bool is_below(pid who, pid root) const;
   [[nodiscard]] bool is_done(const freeze_order& o) const;
   [[nodiscard]] to_inform newly_done();

@@ -198,11 +198,13 @@ class kernel : public std::enable_shared_from_this<kernel> {
   struct freeze_target {
     pid root;
     bool subtree = false;  // with all processes spawned linked by it or below it, also later ones
+    friend bool operator==(const freeze_target&, const freeze_target&) = default;
   };
   /// Freezes them and returns a number for `freeze_done`, which `informs` receives once no turn of theirs is running.
   [[nodiscard]] result<std::uint64_t> freeze(freeze_target who, pid informs);
-  /// Those of them that are still in their code, or have blocking work under way.
-  [[nodiscard]] std::vector<pid> still_inside(std::uint64_t frozen_as);
+  /// Those of them that are still in their code, or have blocking work under way; `freeze_done` is not sent any more.
+  /// Error: that freeze is not in force any more.
+  [[nodiscard]] result<std::vector<pid>> stop_waiting_for_freeze(freeze_target who, std::uint64_t frozen_as);
   /// Undoes one freeze of the same target. False: there is none.
   bool thaw(freeze_target who);
 
