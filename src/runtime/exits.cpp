@@ -132,7 +132,7 @@ void exits::drop_ahead(envelope& e) {
 void exits::settle_links(slot& p, envelope* from, const envelope* kill) {
   for (envelope* e = from; e != kill; e = e->next.load(std::memory_order_acquire)) {
     if (e->serial() != p.serial()) continue;
-    if (links::keeps(e->what())) {
+    if (links::is_link_signal(e->what())) {
       links_.apply_ahead(p, *e);
     } else if (e->what() == signal::exit) {
       if (const auto& x = static_cast<letter<exited>&>(*e).body; x.linked) (void)links_.remove(p, x.from);
@@ -155,7 +155,7 @@ bool exits::find(slot& p, envelope* from, turn& t) {
   for (envelope* e = from; e != nullptr; last = e, e = e->next.load(std::memory_order_acquire)) {
     ++looked_at;
     if (e->serial() != p.serial()) continue;
-    if (links::keeps(e->what())) {
+    if (links::is_link_signal(e->what())) {
       // A trapping process never exits because of a link. Its exit message must keep its place in the queue, so the
       // link signals behind it wait too.
       if (!p.is(slot::traps_exits)) links_.apply_ahead(p, *e);

@@ -89,7 +89,9 @@ void kernel::unlink(slot& me, pid other) { parts_->links.unlink(me, other); }
 monitor_ref kernel::monitor(slot& me, pid other) { return parts_->links.monitor(me, other); }
 monitor_ref kernel::monitor_unborn(slot& me) { return parts_->links.monitor_unborn(me); }
 bool kernel::demonitor(slot& me, monitor_ref ref) { return parts_->links.demonitor(me, ref); }
-bool kernel::will_tell(const slot& me, pid child) const noexcept { return parts_->links.will_tell(me, child); }
+bool kernel::end_will_be_known(const slot& me, pid child) const noexcept {
+  return parts_->links.end_will_be_known(me, child);
+}
 
 result<void> kernel::register_name(std::string_view name, pid who) { return parts_->names.add(name, who); }
 bool kernel::unregister_name(std::string_view name) { return parts_->names.remove(name); }

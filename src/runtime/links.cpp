@@ -102,7 +102,7 @@ bool links::holds(const slot& p, pid other) const noexcept {
   return known != nullptr && known->unlinking == 0;
 }
 
-bool links::will_tell(const slot& me, pid child) const noexcept {
+bool links::end_will_be_known(const slot& me, pid child) const noexcept {
   if (!table_.alive(child) || !table_.is_parent(table_[child.index()], table_.pid_of(me))) return false;
   // With an unlink of our own in flight, the exit of a child that ends before the unlink arrives is dropped.
   const link_state* known = find(me, child);
@@ -194,7 +194,7 @@ void links::adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watche
   }
 }
 
-bool links::accepts_down(slot& p, const envelope& e) {
+bool links::take_monitor(slot& p, const envelope& e) {
   side_block* side = p.side;
   if (side == nullptr) return false;
   const auto& d = static_cast<const letter<down>&>(e).body;
@@ -204,7 +204,7 @@ bool links::accepts_down(slot& p, const envelope& e) {
 
 // ---- signals
 
-bool links::keeps(signal s) noexcept {
+bool links::is_link_signal(signal s) noexcept {
   switch (s) {
     case signal::link:
     case signal::unlink:

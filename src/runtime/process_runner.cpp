@@ -212,8 +212,8 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
     case signal::seen: fast_lane::unmark(p); return e.what() == signal::done ? verdict::alive : offer(p, e, t);
     case signal::exit: return parts_.exits.receive(p, e, t, *this);
     case signal::link_lost: return parts_.exits.receive_link_lost(p, e, t, *this);
-    case signal::down: return parts_.links.accepts_down(p, e) ? offer_as_message(p, e, t) : drop(e);
-    case signal::timeout: return parts_.process_timers.accepts(p, e) ? offer_as_message(p, e, t) : drop(e);
+    case signal::down: return parts_.links.take_monitor(p, e) ? offer_as_message(p, e, t) : drop(e);
+    case signal::timeout: return parts_.process_timers.take_timer(p, e) ? offer_as_message(p, e, t) : drop(e);
     case signal::fast:
     case signal::reply:
     case signal::notice:

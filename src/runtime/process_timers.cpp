@@ -21,7 +21,7 @@ bool process_timers::cancel(slot& me, timer_ref ref) {
   return side->timers.erase(ref.value()) || pending;
 }
 
-bool process_timers::accepts(slot& p, const envelope& e) {
+bool process_timers::take_timer(slot& p, const envelope& e) {
   return p.side != nullptr && p.side->timers.erase(static_cast<const letter<timer_fired>&>(e).body.ref.value());
 }
 

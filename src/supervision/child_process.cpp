@@ -105,7 +105,7 @@ struct exit_viewer : waiter {
 /// A monitor if the end of the process would not become known without one: it was started by another process, or has
 /// ended before.
 monitor_ref watch_if_needed(self& me, pid who) {
-  return me.host().will_tell(me.process(), who) ? monitor_ref{} : me.monitor(who);
+  return me.host().end_will_be_known(me.process(), who) ? monitor_ref{} : me.monitor(who);
 }
 
 }  // namespace

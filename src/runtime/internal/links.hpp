@@ -32,13 +32,13 @@ class links {
 
   // -- signals
   /// Whether the signal belongs to a link or monitor: no code of the process sees it.
-  [[nodiscard]] static bool keeps(signal s) noexcept;
+  [[nodiscard]] static bool is_link_signal(signal s) noexcept;
   /// One of those signals, from the queue.
   void apply(slot& p, const envelope& e);
   /// The same ahead of its turn: the envelope stays in the queue, empty.
   void apply_ahead(slot& p, envelope& e);
-  /// Whether the `down` in `e` is to be received: not when the monitor was removed meanwhile.
-  [[nodiscard]] bool accepts_down(slot& p, const envelope& e);
+  /// Removes the monitor of the `down` in `e`. False: it was removed before, so the `down` must not be received.
+  [[nodiscard]] bool take_monitor(slot& p, const envelope& e);
 
   // -- what is known of a link
   [[nodiscard]] const link_state* find(const slot& p, pid other) const noexcept;
@@ -46,7 +46,7 @@ class links {
   [[nodiscard]] const link_state* find_lost(const slot& p, const link_signal& l) const noexcept;
   [[nodiscard]] bool holds(const slot& p, pid other) const noexcept;
   /// Whether `me` is certain to be notified of the end of `child`.
-  [[nodiscard]] bool will_tell(const slot& me, pid child) const noexcept;
+  [[nodiscard]] bool end_will_be_known(const slot& me, pid child) const noexcept;
   /// Removes the link of `p` to `other`, or the entry that an unlink has left; returns the entry.
   [[nodiscard]] std::optional<link_state> remove(slot& p, pid other);
 

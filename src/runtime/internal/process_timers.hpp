@@ -12,8 +12,8 @@ class process_timers {
   [[nodiscard]] timer_ref start(slot& me, std::chrono::nanoseconds after);
   /// Also makes sure that a `timer_fired` already in the queue is never received. False: it was received or cancelled.
   bool cancel(slot& me, timer_ref ref);
-  /// Whether the `timer_fired` in `e` is to be received: not when the timer was cancelled meanwhile.
-  [[nodiscard]] bool accepts(slot& p, const envelope& e);
+  /// Removes the timer of the `timer_fired` in `e`. False: it was cancelled, so the message must not be received.
+  [[nodiscard]] bool take_timer(slot& p, const envelope& e);
   /// The process has ended.
   void cancel_all(const side_block& side);
 

@@ -165,7 +165,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
     return x.signalled && table_.is_parent(p, x.from);
   }
   /// Whether `me` is certain to be notified of the end of `child`: by its exit, or by `child_ended`.
-  [[nodiscard]] bool will_tell(const slot& me, pid child) const noexcept;
+  [[nodiscard]] bool end_will_be_known(const slot& me, pid child) const noexcept;
 
   // -- names and labels
   [[nodiscard]] result<void> register_name(std::string_view name, pid who);
