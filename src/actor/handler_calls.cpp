@@ -115,7 +115,7 @@ bool handler_calls::dispatch(context& self, const message_type& type, void* mess
 }
 
 void handler_calls::note_received(const message_type& type) {
-  if (me_.rare && me_.rare->receive_timeout.is_set() && !type.mailbox.unnoticed)
+  if (me_.rare && me_.rare->receive_timeout.is_set() && !type.mailbox.keeps_receive_timeout)
     me_.rare->receive_timeout.note_message(host().now());
 }
 

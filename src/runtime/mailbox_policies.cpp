@@ -4,10 +4,10 @@
 
 namespace coppice::detail {
 
-void mailbox_policies::set(pid who, std::shared_ptr<mailbox_policy> g) {
+void mailbox_policies::set(pid who, std::shared_ptr<mailbox_policy> policy) {
   shard& s = near(who);
   const std::scoped_lock lock{s.mutex};
-  s.policies[who] = std::move(g);
+  s.policies[who] = std::move(policy);
   table_[who.index()].set(slot::has_policy, true);
 }
 
@@ -19,14 +19,14 @@ std::shared_ptr<mailbox_policy> mailbox_policies::of(pid who) {
 }
 
 std::vector<envelope*> mailbox_policies::close(pid who) {
-  const std::shared_ptr<mailbox_policy> g = of(who);
-  if (g == nullptr) return {};
+  const std::shared_ptr<mailbox_policy> policy = of(who);
+  if (policy == nullptr) return {};
   {
     shard& s = near(who);
     const std::scoped_lock lock{s.mutex};
     s.policies.erase(who);
   }
-  return g->close(kernel_, who);
+  return policy->close(kernel_, who);
 }
 
 void mailbox_policies::push_token(pid who) {
@@ -44,9 +44,9 @@ pid mailbox_policies::sender_that_can_wait(pid to) const noexcept {
 
 bool mailbox_policies::put(pid to, envelope* e) {
   if (e->type->mailbox.bypasses_policy) return false;
-  const std::shared_ptr<mailbox_policy> g = of(to);
-  if (g == nullptr) return false;
-  const mailbox_policy::outcome o = g->put(kernel_, to, e, sender_that_can_wait(to));
+  const std::shared_ptr<mailbox_policy> policy = of(to);
+  if (policy == nullptr) return false;
+  const mailbox_policy::outcome o = policy->put(kernel_, to, e, sender_that_can_wait(to));
   if (o.closed) {
     kernel_.parts().remote.bounce(to, *e, exit_reason::noproc());
     release(e);

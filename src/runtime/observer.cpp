@@ -70,7 +70,7 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
     into.back().state = in_hand || kernel_.sched().is_running(p) ? process_state::running : process_state::runnable;
     return true;
   }
-  p.urgent.fetch_or(look_at_yourself, std::memory_order_relaxed);
+  p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);
   return false;
 }
 

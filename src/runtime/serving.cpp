@@ -71,15 +71,15 @@ void finish_init(serving& s, std::coroutine_handle<> done) {
 namespace {
 
 /// A message and its envelope, while a handler uses the message. Closes the request, if it is one, at its end.
-class mail_in_hand {
+class opened_message {
  public:
-  mail_in_hand(serving& s, kernel& k, envelope* e) noexcept : serving_{s}, kernel_{k}, envelope_{e} {}
-  ~mail_in_hand() {
+  opened_message(serving& s, kernel& k, envelope* e) noexcept : serving_{s}, kernel_{k}, envelope_{e} {}
+  ~opened_message() {
     serving_.drop_asked();
     discard(kernel_, envelope_, {.what = loss::kind::vanished});  // destroys the message and answers nobody
   }
-  mail_in_hand(const mail_in_hand&) = delete;
-  mail_in_hand& operator=(const mail_in_hand&) = delete;
+  opened_message(const opened_message&) = delete;
+  opened_message& operator=(const opened_message&) = delete;
   [[nodiscard]] envelope& get() const noexcept { return *envelope_; }
 
  private:
@@ -135,7 +135,7 @@ task<void> serve_mail(void* object, const server_type& type, serving& s, self& m
       me.host().note_unhandled(me.id(), mail->content());
       continue;
     }
-    const mail_in_hand e{s, me.host(), mail->release()};
+    const opened_message e{s, me.host(), mail->release()};
     run(object, me, s, e.get());
     co_await member_done(s);
   }

@@ -18,8 +18,8 @@ wheel::armed wheel::arm(tick due, time_point exact, pid to, envelope* e) {
   if (index != none) {
     free_ = entry_at(index).after;
   } else {
-    if (places_ / chunk == chunks_.size()) chunks_.push_back(std::make_unique<entry[]>(chunk));
-    index = places_++;
+    if (next_index_ / chunk == chunks_.size()) chunks_.push_back(std::make_unique<entry[]>(chunk));
+    index = next_index_++;
   }
   entry& t = entry_at(index);
   t.due = std::max(due, now_ + 1);
@@ -36,11 +36,11 @@ wheel::armed wheel::arm(tick due, time_point exact, pid to, envelope* e) {
 void wheel::insert(std::uint32_t index) {
   entry& t = entry_at(index);
   const tick due = std::min(t.due, now_ + horizon);
-  // The level is the highest digit in which the due time differs from now, so that a place holds one round only.
+  // The level is the highest digit in which the due time differs from now, so that a bucket holds one round only.
   const tick differs = due ^ now_;
   const unsigned level = std::min<unsigned>(
       differs == 0 ? 0 : (63U - static_cast<unsigned>(std::countl_zero(differs))) / bits, levels - 1);
-  const unsigned at = place(due, level);
+  const unsigned at = bucket_of(due, level);
   t.list = static_cast<std::uint16_t>(level * width + at);
   t.before = none;
   t.after = std::exchange(lists_[t.list], index);
@@ -60,13 +60,13 @@ void wheel::free(std::uint32_t index) {
   ensure(t.pending && size_ > 0, "a timer is freed that is not pending");
   t.pending = false;
   t.letter = nullptr;
-  // A place that has used up its generations is not used again, so that no old ref ever meets a new timer.
+  // An entry that has used up its generations is not used again, so that no old ref ever meets a new timer.
   if (++t.generation < (1U << 24U) - 1) t.after = std::exchange(free_, index);
   --size_;
 }
 
 envelope* wheel::disarm(std::uint32_t index, std::uint32_t generation) {
-  if (index >= places_) return nullptr;
+  if (index >= next_index_) return nullptr;
   entry& t = entry_at(index);
   if (!t.pending || t.generation != generation) return nullptr;
   remove(index);
@@ -76,14 +76,14 @@ envelope* wheel::disarm(std::uint32_t index, std::uint32_t generation) {
 }
 
 std::optional<time_point> wheel::due_of(std::uint32_t index, std::uint32_t generation) {
-  if (index >= places_) return std::nullopt;
+  if (index >= next_index_) return std::nullopt;
   const entry& t = entry_at(index);
   if (!t.pending || t.generation != generation) return std::nullopt;
   return t.exact;
 }
 
 void wheel::cascade(unsigned level) {
-  const std::size_t list = std::size_t{level} * width + place(now_, level);
+  const std::size_t list = std::size_t{level} * width + bucket_of(now_, level);
   std::uint32_t at = std::exchange(lists_[list], none);
   used_[level][(list % width) / 64] &= ~(std::uint64_t{1} << (list % 64));
   while (at != none) {
@@ -126,7 +126,7 @@ void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>&
     now_ = std::min(now, std::max(now_ + 1, *next()));
     for (unsigned level = levels - 1; level > 0; --level)
       if ((now_ & ((tick{1} << (bits * level)) - 1)) == 0) cascade(level);
-    const unsigned at = place(now_, 0);
+    const unsigned at = bucket_of(now_, 0);
     const std::uint32_t first = std::exchange(lists_[at], none);
     used_[0][at / 64] &= ~(std::uint64_t{1} << (at % 64));
     if (first != none) fire(first, k, later);
@@ -136,9 +136,9 @@ void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>&
 std::optional<wheel::tick> wheel::next() const {
   if (size_ == 0) return std::nullopt;
   for (unsigned level = 0; level < levels; ++level) {
-    // Places behind the hand of this level come in this round; the others belong to no timer (see insert), except in
+    // Buckets behind the hand of this level come in this round; the others belong to no timer (see insert), except in
     // the last level, where they are rounds far away.
-    const unsigned hand = place(now_, level);
+    const unsigned hand = bucket_of(now_, level);
     for (unsigned step = 1; step <= width; ++step) {
       const unsigned at = (hand + step) % width;
       const std::uint64_t word = used_[level][at / 64] >> (at % 64);
@@ -151,11 +151,11 @@ std::optional<wheel::tick> wheel::next() const {
       return (round + step + skip) << (bits * level);
     }
   }
-  return now_ + 1;  // only timers that are due at this very place one round later
+  return now_ + 1;  // only timers that are due in this very bucket one round later
 }
 
 void wheel::take_all(std::vector<envelope*>& into) {
-  for (std::uint32_t i = 1; i < places_; ++i)
+  for (std::uint32_t i = 1; i < next_index_; ++i)
     if (entry_at(i).pending) into.push_back(disarm(i, entry_at(i).generation));
 }
 
@@ -186,11 +186,11 @@ timer_ref timers::arm(std::size_t which, time_point due, pid to, envelope* e) {
                    (which + 1)};
 }
 
-std::optional<timers::place> timers::find(timer_ref ref) const noexcept {
+std::optional<timers::ref_parts> timers::find(timer_ref ref) const noexcept {
   const std::uint64_t which = ref.value() & wheel_mask;
   if (which == 0 || which > wheels_.size()) return std::nullopt;
-  return place{which - 1, static_cast<std::uint32_t>(ref.value() >> index_shift & index_mask),
-               static_cast<std::uint32_t>(ref.value() >> generation_shift)};
+  return ref_parts{which - 1, static_cast<std::uint32_t>(ref.value() >> index_shift & index_mask),
+                   static_cast<std::uint32_t>(ref.value() >> generation_shift)};
 }
 
 envelope* timers::disarm(timer_ref ref) {

@@ -14,7 +14,7 @@ class mailbox_policies {
   explicit mailbox_policies(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
 
   /// Before the process is started, and so before anybody can know it.
-  void set(pid who, std::shared_ptr<mailbox_policy> g);
+  void set(pid who, std::shared_ptr<mailbox_policy> policy);
   /// Null: it has none.
   [[nodiscard]] std::shared_ptr<mailbox_policy> of(pid who);
   /// The process ends: returns the mail left and releases the senders that wait for room.

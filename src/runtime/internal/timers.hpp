@@ -65,17 +65,17 @@ class wheel {
   void cascade(unsigned level);
   void fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& later);
   [[nodiscard]] entry& entry_at(std::uint32_t index) noexcept { return chunks_[index / chunk][index % chunk]; }
-  [[nodiscard]] static unsigned place(tick t, unsigned level) noexcept {
+  [[nodiscard]] static unsigned bucket_of(tick t, unsigned level) noexcept {
     return static_cast<unsigned>(t >> (bits * level)) & (width - 1);
   }
 
   tick now_;  // everything due up to here has fired
   std::size_t size_ = 0;
-  std::vector<std::uint32_t> lists_;  // the first entry of each place of each level; made on first use
+  std::vector<std::uint32_t> lists_;  // the first entry of each bucket of each level; made on first use
   std::array<std::array<std::uint64_t, width / 64>, levels> used_{};
   static constexpr std::uint32_t chunk = 1024;
   std::vector<std::unique_ptr<entry[]>> chunks_;  // blocks of `chunk` entries: an entry never moves
-  std::uint32_t places_ = 1;                      // the index of the next new entry
+  std::uint32_t next_index_ = 1;                  // of the next new entry
   std::uint32_t free_ = none;                     // the first free entry; `after` is the next
   std::vector<std::uint32_t> due_;                // scratch of `fire`: the entries of one tick
   std::uint64_t armed_ = 0;
@@ -96,12 +96,13 @@ class timers {
   [[nodiscard]] std::size_t wheels() const noexcept { return wheels_.size(); }
 
  private:
-  struct place {
+  /// What a `timer_ref` consists of.
+  struct ref_parts {
     std::size_t wheel;
     std::uint32_t index;
     std::uint32_t generation;
   };
-  [[nodiscard]] std::optional<place> find(timer_ref ref) const noexcept;
+  [[nodiscard]] std::optional<ref_parts> find(timer_ref ref) const noexcept;
   [[nodiscard]] wheel::tick tick_at_or_after(time_point t) const noexcept;
 
   kernel& kernel_;

@@ -100,7 +100,7 @@ struct mailbox_traits {
   int (*priority)(const envelope&) = nullptr;  ///< null: the default
   bool never_dropped = false;                  ///< full mailboxes take it all the same
   bool bypasses_policy = false;                ///< it goes straight into the queue, also if the mailbox is full
-  bool unnoticed = false;                      ///< it does not restart the receive timeout
+  bool keeps_receive_timeout = false;          ///< it does not restart the receive timeout
 };
 /// For routers.
 struct routing_traits {
@@ -267,7 +267,7 @@ struct traits_of {
     // std::is_copy_constructible is not enough: it is also true for a vector of elements that can't be copied.
     if constexpr (std::is_trivially_copyable_v<M> || can_be_broadcast<M>) type.routing.copy = &copy;
     type.mailbox.bypasses_policy = bypasses_policy<M>;
-    type.mailbox.unnoticed = keeps_receive_timeout<M>;
+    type.mailbox.keeps_receive_timeout = keeps_receive_timeout<M>;
   }
 };
 

@@ -87,9 +87,9 @@ struct alignas(64) slot {
 static_assert(sizeof(slot) == 64);
 
 // Bits of `slot::urgent`, set by others and looked at by the owner before each signal.
-inline constexpr std::uint8_t look_for_exit = 1;     // an exit that may end the process is in the queue
-inline constexpr std::uint8_t look_at_yourself = 2;  // an observer waits for a description of the process
-inline constexpr std::uint8_t look_for_fast = 4;     // a signal that goes before mail is in the queue
-inline constexpr std::uint8_t is_frozen = 8;         // stays set until the process is thawed or ends
+inline constexpr std::uint8_t look_for_exit = 1;      // an exit that may end the process is in the queue
+inline constexpr std::uint8_t describe_yourself = 2;  // an observer waits for a description of the process
+inline constexpr std::uint8_t look_for_fast = 4;      // a signal that goes before mail is in the queue
+inline constexpr std::uint8_t is_frozen = 8;          // stays set until the process is thawed or ends
 
 }  // namespace coppice::detail
