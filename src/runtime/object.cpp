@@ -41,13 +41,19 @@ bool is_idle_at_check(turn& t, idle_watch& w, idle_check check, std::chrono::nan
 
 void unanswered_request::drop() noexcept { answer_dropped(*turn_.k, turn_.k->pid_of(*turn_.p), call_); }
 
+std::optional<exit_reason> order_to_end(const kernel& k, const slot& p, envelope& e) {
+  if (e.type == &plain<stop_order>) return std::move(static_cast<letter<stop_order>&>(e).body.reason);
+  if (e.type != &plain<exited>) return std::nullopt;
+  auto& x = static_cast<letter<exited>&>(e).body;
+  if (!k.is_stop_from_parent(p, x)) return std::nullopt;
+  return std::move(x.reason);
+}
+
 bool take_order_to_end(turn& t, envelope& e) {
-  if (e.type == &plain<stop_order>)
-    t.ending = take_body<stop_order>(e).reason;
-  else if (e.type == &plain<exited> && t.k->is_stop_from_parent(*t.p, static_cast<letter<exited>&>(e).body))
-    t.ending = take_body<exited>(e).reason;
-  else
-    return false;
+  std::optional<exit_reason> why = order_to_end(*t.k, *t.p, e);
+  if (!why) return false;
+  e.type->drop(*t.k, e, {});
+  t.ending = std::move(*why);
   t.ends = true;
   return true;
 }

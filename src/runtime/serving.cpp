@@ -88,17 +88,6 @@ class opened_message {
   envelope* envelope_;
 };
 
-/// Handles a `stop`, or an exit signal of the parent. False: the message is neither.
-bool take_order_to_end(self& me, serving& s, any_message& m) {
-  if (auto* order = m.get_if<stop_order>())
-    s.why = std::move(order->reason);
-  else if (auto* x = m.get_if<exited>(); x != nullptr && me.host().is_stop_from_parent(me.process(), *x))
-    s.why = std::move(x->reason);
-  else
-    return false;
-  return true;
-}
-
 runner runner_for(const server_type& type, const envelope& e) {
   if (e.type->server.for_server == type.mark) return e.type->server.run;
   // Sent through a `ref` of another class, perhaps a base class, which may have a message in common with this one.
@@ -129,7 +118,10 @@ task<void> serve_mail(void* object, const server_type& type, serving& s, self& m
       any_message m = co_await me.receive<any_message>();
       mail.emplace(std::move(m));
     }
-    if (take_order_to_end(me, s, *mail)) continue;
+    if (auto order = order_to_end(me.host(), me.process(), mail->content())) {
+      s.why = std::move(order);
+      continue;
+    }
     const runner run = runner_for(type, mail->content());
     if (run == nullptr) {
       me.host().note_unhandled(me.id(), mail->content());

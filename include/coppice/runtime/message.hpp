@@ -30,6 +30,7 @@ class any_message {
 
   /// For the library: the envelope. `release` hands it over to the caller.
   [[nodiscard]] const detail::envelope& content() const noexcept { return *envelope_; }
+  [[nodiscard]] detail::envelope& content() noexcept { return *envelope_; }
   /// The message inside the envelope; null if the envelope has none.
   [[nodiscard]] void* opened() const noexcept {
     const detail::message_type& type = *envelope_->type;

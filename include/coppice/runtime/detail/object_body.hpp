@@ -189,7 +189,10 @@ bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
                 "the protocol lists a message that the class does not handle");
   return (try_untyped<T, Ms>(b, t, e) || ...);
 }
-/// Handles a `stop`, or an exit signal of the parent. False: the message is neither.
+/// The reason in a `stop`, or in an exit signal of the parent. The message stays in its envelope, without the reason.
+/// Nothing: the message is neither.
+[[nodiscard]] std::optional<exit_reason> order_to_end(const kernel& k, const slot& p, envelope& e);
+/// Ends the process if the message is such an order, and takes the message. False: it is not one.
 [[nodiscard]] bool take_order_to_end(turn& t, envelope& e);
 
 template <class T>
