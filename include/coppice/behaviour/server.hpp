@@ -19,7 +19,7 @@ task<result<ref<T>>> start_server(self& me, spawn_options options, Args... args)
   if (!spawned) co_return std::unexpected{spawned.error()};
   const pid child = *spawned;
   me.host().adopt(me.process(), me.id(), child, linked, watched);
-  const start_outcome out = co_await await_start(me, child, number, options.within, watched, nullptr);
+  const start_outcome out = co_await await_start(me, child, number, options.within, watched);
   me.demonitor(watched, self::flush::yes);
   if (out.what != start_outcome::kind::ready) co_return std::unexpected{out.to_error(child)};
   co_return ref<T>{child};

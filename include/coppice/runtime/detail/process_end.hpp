@@ -12,7 +12,12 @@
 
 namespace coppice::detail {
 
-class death_watcher;
+/// Is shown each exit of another process that arrives while a supervisor waits for a start or an end.
+class death_watcher {
+ public:
+  virtual ~death_watcher() = default;
+  virtual void saw(const exited& x) = 0;
+};
 
 struct process_end {
   pid who;
@@ -26,18 +31,31 @@ class awaited_processes {
   [[nodiscard]] virtual bool awaits(pid who) const = 0;
 };
 
+/// One process, or several of which each is monitored.
+struct awaited_end {
+  pid who;
+  monitor_ref watched;  // a monitor on `who`, or none
+  const awaited_processes* several = nullptr;
+
+  [[nodiscard]] bool is(pid other) const { return several != nullptr ? several->awaits(other) : other == who; }
+  [[nodiscard]] bool is(const down& d) const { return several != nullptr ? is(d.who) : d.ref == watched; }
+};
+
+/// Takes the message if it tells of an awaited end. Nothing: it does not, and stays in its envelope; the exit of
+/// another process was shown to `others`, if that is not null.
+[[nodiscard]] std::optional<process_end> take_end(envelope& e, const awaited_end& which, death_watcher* others);
+
 /// The awaitable of the functions below.
 class [[nodiscard]] waiting_for_end : public waiter {
  public:
-  waiting_for_end(pid who, monitor_ref watched, const awaited_processes* several, std::chrono::nanoseconds timeout,
-                  death_watcher* others) noexcept
-      : waiter{&how}, who_{who}, watched_{watched}, several_{several}, timeout_{timeout}, others_{others} {}
+  waiting_for_end(awaited_end which, std::chrono::nanoseconds timeout, death_watcher* others) noexcept
+      : waiter{&how}, which_{which}, timeout_{timeout}, others_{others} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {
     coroutine& me = process_of(h.promise());
     // Of several processes, one may have ended while this process waited for something else.
-    if (several_ != nullptr && me.take_saved(*this)) return me.out_of_turn(h);
+    if (which_.several != nullptr && me.take_saved(*this)) return me.out_of_turn(h);
     me.wait(h, *this, timeout_);
     return true;
   }
@@ -47,12 +65,8 @@ class [[nodiscard]] waiting_for_end : public waiter {
  private:
   static bool take(waiter& w, coroutine& me, envelope& e);
   static const wait_type how;
-  [[nodiscard]] bool awaits(pid who) const { return several_ != nullptr ? several_->awaits(who) : who == who_; }
-  [[nodiscard]] bool awaits(const down& d) const { return several_ != nullptr ? awaits(d.who) : d.ref == watched_; }
 
-  pid who_;
-  monitor_ref watched_;
-  const awaited_processes* several_;
+  awaited_end which_;
   std::chrono::nanoseconds timeout_;
   death_watcher* others_;
   std::optional<process_end> end_;
@@ -62,18 +76,18 @@ class [[nodiscard]] waiting_for_end : public waiter {
 /// linked while this process traps exits. `others` is shown the exits of other processes that arrive meanwhile.
 [[nodiscard]] inline waiting_for_end until_ended(pid who, monitor_ref watched, std::chrono::nanoseconds timeout,
                                                  death_watcher* others = nullptr) noexcept {
-  return {who, watched, nullptr, timeout, others};
+  return {{.who = who, .watched = watched}, timeout, others};
 }
 /// Waits for the `down` of a monitor. Other news of the same end, for example the `exited` of a linked process, stays
 /// in the mailbox.
 [[nodiscard]] inline waiting_for_end until_ended(monitor_ref watched, std::chrono::nanoseconds timeout) noexcept {
-  return {pid{}, watched, nullptr, timeout, nullptr};
+  return {{.who = {}, .watched = watched}, timeout, nullptr};
 }
 /// Waits for the end of the first of several processes, each of which is monitored. Ends that arrived earlier and are
 /// still in the mailbox count.
 [[nodiscard]] inline waiting_for_end until_one_ended(const awaited_processes& several,
                                                      std::chrono::nanoseconds timeout) noexcept {
-  return {pid{}, monitor_ref{}, &several, timeout, nullptr};
+  return {{.who = {}, .watched = {}, .several = &several}, timeout, nullptr};
 }
 
 }  // namespace coppice::detail

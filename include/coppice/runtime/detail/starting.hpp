@@ -1,15 +1,9 @@
 #pragma once
-/// Waiting for the start of a process: until its `init` has succeeded or refused, or the process has ended.
+/// Waiting for the start of a process: until its `init` has succeeded, or the process has ended.
+#include <coppice/runtime/detail/process_end.hpp>
 #include <coppice/runtime/spawn.hpp>
 
 namespace coppice::detail {
-
-/// Is notified of exits that are put aside while their supervisor waits for something else.
-class death_watcher {
- public:
-  virtual ~death_watcher() = default;
-  virtual void saw(const exited& x) = 0;
-};
 
 struct start_outcome {
   enum class kind : std::uint8_t { ready, ignored, failed, timed_out };
@@ -20,12 +14,13 @@ struct start_outcome {
   [[nodiscard]] error to_error(pid who) const;
 };
 
-/// `who` was spawned with `number` as its birth's `ack`, linked to this process or monitored by it.
+/// The awaitable of `await_start`. `who` was spawned with `birth::ack == number`, and is linked to the waiting process
+/// or monitored by it.
 class [[nodiscard]] starting : public timed_waiter {
  public:
   starting(pid who, std::uint64_t number, std::chrono::nanoseconds timeout, monitor_ref watched_as,
            death_watcher* deaths) noexcept
-      : timed_waiter{how, timeout}, who_{who}, number_{number}, watched_as_{watched_as}, deaths_{deaths} {}
+      : timed_waiter{how, timeout}, which_{.who = who, .watched = watched_as}, number_{number}, deaths_{deaths} {}
 
   start_outcome await_resume() { return std::move(out_); }
 
@@ -33,20 +28,19 @@ class [[nodiscard]] starting : public timed_waiter {
   static bool take(waiter& w, coroutine& me, envelope& e);
   static void expire(waiter& w) { static_cast<starting&>(w).out_.what = start_outcome::kind::timed_out; }
   static constexpr wait_type how{.take = &take, .expire = &expire};
-  bool ended(const exit_reason& reason);
+  [[nodiscard]] bool take_news(envelope& e);
 
-  pid who_;
+  awaited_end which_;
   std::uint64_t number_;
-  monitor_ref watched_as_;
   death_watcher* deaths_;
   start_outcome out_{};
 };
 
 /// Waits for a process that was just spawned. If its start takes too long, kills it and waits for its end.
 [[nodiscard]] task<start_outcome> await_start(self& me, pid who, std::uint64_t number, std::chrono::nanoseconds within,
-                                              monitor_ref watched_as, death_watcher* deaths);
+                                              monitor_ref watched_as);
 
-/// A number for a process that this one starts.
+/// A new number for `birth::ack` of a process that `me` starts.
 [[nodiscard]] inline std::uint64_t new_start_number(self& me) { return static_cast<coroutine&>(me).new_number(); }
 
 }  // namespace coppice::detail
