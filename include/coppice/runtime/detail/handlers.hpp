@@ -80,6 +80,13 @@ concept calls_to = callable_message<M> && casts_to<T, M> &&
 template <class T, class M>
 concept defers_to = callable_message<M> && handles_with_or_without<T, self, M, reply_to<reply_of<M>>>;
 
+/// Refuses a protocol with a message that the class does not handle.
+template <class T, class... Ms>
+consteval void must_handle_all() {
+  static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
+                "the protocol lists a message that the class does not handle");
+}
+
 /// The value of a handler as the answer to a call. A handler may return the reply, or a `result` of it: an error is
 /// then the error of the caller.
 template <class R, class V>

@@ -185,8 +185,7 @@ bool try_untyped(body& b, turn& t, envelope& e) {
 }
 template <class T, class... Ms>
 bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
-  static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
-                "the protocol lists a message that the class does not handle");
+  must_handle_all<T, Ms...>();
   return (try_untyped<T, Ms>(b, t, e) || ...);
 }
 /// The reason in a `stop`, or in an exit signal of the parent. The message stays in its envelope, without the reason.

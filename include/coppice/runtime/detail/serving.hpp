@@ -185,8 +185,7 @@ void find_untyped(const message_type& type, runner& found) {
 }
 template <class T, class... Ms>
 void find_in_protocol(const message_type& type, runner& found, protocol<Ms...>*) {
-  static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
-                "the protocol lists a message that the class does not handle");
+  must_handle_all<T, Ms...>();
   (find_untyped<T, Ms>(type, found), ...);
 }
 template <class T>
