@@ -283,14 +283,25 @@ consteval message_type plain_type() {
 template <class M>
 inline constexpr message_type plain = plain_type<M>();
 
+/// Destroys the payload of an envelope at the end of its scope.
+template <class M>
+class payload_guard {
+ public:
+  explicit payload_guard(envelope& e) noexcept : body_{static_cast<letter<M>&>(e).body} {}
+  ~payload_guard() { std::destroy_at(std::addressof(body_)); }
+  payload_guard(const payload_guard&) = delete;
+  payload_guard& operator=(const payload_guard&) = delete;
+  [[nodiscard]] M& get() const noexcept { return body_; }
+
+ private:
+  M& body_;
+};
+
 /// Takes the payload out of an envelope and leaves it empty, also when moving it throws.
 template <class M>
 [[nodiscard]] M take_body(envelope& e) {
-  struct emptying {
-    M& body;
-    ~emptying() { std::destroy_at(std::addressof(body)); }
-  } from{static_cast<letter<M>&>(e).body};
-  return M(std::move(from.body));
+  const payload_guard<M> from{e};
+  return M(std::move(from.get()));
 }
 
 }  // namespace coppice::detail

@@ -112,11 +112,8 @@ void after_handler([[maybe_unused]] body& b, [[maybe_unused]] turn& t) {
 
 template <class T, class M>
 void deliver_cast(body& b, turn& t, envelope& e) {
-  struct cleaning {
-    M& message;
-    ~cleaning() { std::destroy_at(&message); }
-  } content{static_cast<letter<M>&>(e).body};
-  call_object(static_cast<object_body<T>&>(b).object, t, std::move(content.message));
+  const payload_guard<M> message{e};
+  call_object(static_cast<object_body<T>&>(b).object, t, std::move(message.get()));
   after_handler<T>(b, t);
 }
 
@@ -150,13 +147,10 @@ template <class T, class M>
 void deliver_call(body& b, turn& t, envelope& e) {
   using R = reply_of<M>;
   T& object = static_cast<object_body<T>&>(b).object;
-  struct cleaning {
-    request_body<M>& body;
-    ~cleaning() { std::destroy_at(&body); }
-  } content{static_cast<letter<request_body<M>>&>(e).body};
-  const pid caller = content.body.caller;
-  const std::uint64_t call = content.body.call;
-  M& message = content.body.message;
+  const payload_guard<request_body<M>> content{e};
+  const pid caller = content.get().caller;
+  const std::uint64_t call = content.get().call;
+  M& message = content.get().message;
   unanswered_request asked{t, {caller, call, &answer_error<R>}};
   if constexpr (defers_to<T, M>) {
     reply_to<R> later = defer_reply<R>(*t.k, *t.p, t.k->pid_of(*t.p), caller, call);
