@@ -75,7 +75,7 @@ task<> runtime::await_end(self& me, pid who, std::shared_ptr<outcome<exit_reason
 exit_reason runtime::wait(pid who) {
   must_be_outside();
   auto into = std::make_shared<outcome<exit_reason>>();
-  helper("waits for a thread", &runtime::await_end, who, into);
+  helper("helper of runtime::wait", &runtime::await_end, who, into);
   wait_for(into->done);
   return *into->value;
 }

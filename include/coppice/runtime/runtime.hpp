@@ -104,7 +104,7 @@ class runtime {
   result<reply_of<M>> call(pending_call<M> question) {
     must_be_outside();
     auto into = std::make_shared<outcome<result<reply_of<M>>>>();
-    helper("calls for a thread", make_call<M>, std::move(question), into);
+    helper("helper of runtime::call", make_call<M>, std::move(question), into);
     wait_for(into->done);
     return std::move(*into->value);
   }
@@ -116,7 +116,7 @@ class runtime {
   exit_reason run(F body, Args&&... args) {
     must_be_outside();
     auto into = std::make_shared<outcome<exit_reason>>();
-    helper("runs a process for a thread", run_body<F, std::decay_t<Args>...>, into, std::move(body),
+    helper("helper of runtime::run", run_body<F, std::decay_t<Args>...>, into, std::move(body),
            std::forward<Args>(args)...);
     wait_for(into->done);
     return *into->value;
@@ -130,7 +130,7 @@ class runtime {
     using given = detail::task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
     must_be_outside();
     auto into = std::make_shared<outcome<given>>();
-    helper("waits for a thread", await_body<given, F, std::decay_t<Args>...>, into, std::move(f),
+    helper("helper of runtime::await", await_body<given, F, std::decay_t<Args>...>, into, std::move(f),
            std::forward<Args>(args)...);
     wait_for(into->done);
     return std::move(*into->value);
@@ -210,7 +210,8 @@ class runtime {
   };
   template <class M>
   static task<> make_call(self& me, pending_call<M> call, std::shared_ptr<outcome<result<reply_of<M>>>> into) {
-    const completion<result<reply_of<M>>> completing{me, into, std::unexpected{error{errc::exited, "killed"}}};
+    const completion<result<reply_of<M>>> completing{
+        me, into, std::unexpected{error{errc::exited, "the helper process of runtime::call was killed"}}};
     into->value = co_await std::move(call);
   }
   static task<result<frozen>> freeze_body(self& me, detail::kernel::freeze_target who, std::chrono::nanoseconds within);
@@ -224,7 +225,8 @@ class runtime {
   }
   template <class R, class F, class... Args>
   static task<> await_body(self& me, std::shared_ptr<outcome<R>> into, F f, Args... args) {
-    const completion<R> completing{me, into, std::unexpected{error{errc::exited, "killed"}}};
+    const completion<R> completing{
+        me, into, std::unexpected{error{errc::exited, "the process of runtime::await ended before its task returned"}}};
     auto waits_for = f(me, std::move(args)...);
     into->value = co_await std::move(waits_for);
   }
