@@ -16,7 +16,7 @@ namespace coppice::sim {
 namespace {
 
 struct outcome {
-  std::string failure;  // empty: it held
+  std::string failure;  // empty: the property held
   std::uint64_t hash = 0;
 };
 
@@ -31,7 +31,7 @@ outcome run_once(std::uint64_t seed, const std::function<void(world&)>& property
   } catch (const std::exception& x) {
     return {.failure = x.what(), .hash = w.trace_hash()};
   } catch (...) {
-    return {.failure = "threw something that is no std::exception", .hash = w.trace_hash()};
+    return {.failure = "threw something that is not a std::exception", .hash = w.trace_hash()};
   }
 }
 
@@ -44,7 +44,7 @@ std::string story(const exploration& how, std::uint64_t seed, const std::string&
 
 namespace {
 
-/// A crash in the middle of a property ends the program: its last words name the seed.
+/// While it exists, a crash (SIGSEGV, SIGABRT, ...) prints the seed and the replay command on standard error.
 class last_words {
  public:
   explicit last_words(const std::string& words) {
@@ -82,7 +82,7 @@ outcome run_and_tell(const exploration& how, std::uint64_t seed, const std::func
   return run_once(seed, property, traced);
 }
 
-/// Empty: it held.
+/// Runs the property with one seed. Returns an empty string if it held, otherwise the report.
 std::string try_seed(const exploration& how, std::uint64_t seed, const std::function<void(world&)>& property,
                      bool traced, bool twice) {
   const outcome o = run_and_tell(how, seed, property, traced);
@@ -90,10 +90,12 @@ std::string try_seed(const exploration& how, std::uint64_t seed, const std::func
   if (!twice) return {};
   const outcome again = run_and_tell(how, seed, property, traced);
   if (again.hash == o.hash && again.failure.empty()) return {};
-  return story(how, seed, "the same seed left another trace the second time " + again.failure);
+  return story(how, seed,
+               again.failure.empty() ? "the second run of the same seed left a different trace"
+                                     : "the second run of the same seed failed: " + again.failure);
 }
 
-/// The one seed to run, from the environment; none: all of them.
+/// The seed in COPPICE_SEED, if it is set: only that seed is run. Nothing: all seeds are run.
 std::optional<std::uint64_t> wanted_seed() {
   const char* text = std::getenv("COPPICE_SEED");  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
   if (text == nullptr || *text == 0) return std::nullopt;
@@ -109,7 +111,7 @@ std::optional<std::uint64_t> wanted_seed() {
 
 std::string explore(const exploration& how, const std::function<void(world&)>& property) {
   if (const auto only = wanted_seed()) return try_seed(how, *only, property, true, how.repeat_every != 0);
-  if (how.seeds == 0) throw std::invalid_argument{"exploration::seeds is 0: that would show nothing"};
+  if (how.seeds == 0) throw std::invalid_argument{"exploration::seeds is 0; it must be at least 1"};
   for (std::uint64_t seed = how.first_seed; seed < how.first_seed + how.seeds; ++seed) {
     const bool twice = how.repeat_every != 0 && seed % how.repeat_every == 0;
     if (std::string failure = try_seed(how, seed, property, false, twice); !failure.empty()) return failure;

@@ -55,7 +55,8 @@ TEST(explore, detects_that_the_same_seed_went_another_way) {
     w.run();
   };
   const std::string report = explore({.name = "forgetful", .repeat_every = 4, .replay = "again"}, depends_on_the_past);
-  EXPECT_NE(report.find("forgetful: seed 4: the same seed left another trace"), std::string::npos) << report;
+  EXPECT_NE(report.find("forgetful: seed 4: the second run of the same seed left a different trace"), std::string::npos)
+      << report;
   EXPECT_NE(report.find("COPPICE_SEED=4 again"), std::string::npos) << report;
 }
 
@@ -122,7 +123,17 @@ TEST(explore, a_replayed_seed_that_goes_another_way_each_time_is_told) {
   testing::internal::CaptureStderr();
   const std::string report = explore({.name = "fickle"}, [&](world& w) { w.note("turn", ++turn); });
   (void)testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(report.starts_with("fickle: seed 3: the same seed left another trace")) << report;
+  EXPECT_TRUE(report.starts_with("fickle: seed 3: the second run of the same seed left a different trace")) << report;
+}
+
+TEST(explore, a_second_run_that_fails_is_reported_with_its_failure) {
+  int run = 0;
+  const std::string report =
+      explore({.name = "fails later", .first_seed = 7, .seeds = 1, .repeat_every = 1}, [&](world&) {
+        if (++run == 2) throw std::runtime_error{"no more luck"};
+      });
+  EXPECT_TRUE(report.starts_with("fails later: seed 7: the second run of the same seed failed: no more luck\n"))
+      << report;
 }
 
 TEST(explore_death_test, a_crash_says_which_seed_it_was_and_how_to_replay_it) {
