@@ -40,13 +40,13 @@ task<> looks_without_waiting(self& me) {
 
 task<> uses_timers(self& me) {
   me.send_after(5ms, me.id(), news{2});          // any message, to anybody
-  const timer_ref early = me.start_timer(10ms);  // comes back as timeout{early}
+  const timer_ref early = me.start_timer(10ms);  // received as timer_fired{early}
   const timer_ref late = me.start_timer(1h);
   const news n = co_await me.receive<news>();
   std::cout << "news " << n.number << '\n';
   const timer_fired rung = co_await me.receive<timer_fired>();
   std::cout << (rung.ref == early ? "the early timer" : "another timer") << '\n';
-  const bool in_time = me.cancel(late);  // after this no timeout{late} is ever received
+  const bool in_time = me.cancel(late);  // after this no timer_fired{late} is ever received
   std::cout << (in_time ? "cancelled in time" : "too late") << '\n';
 }
 

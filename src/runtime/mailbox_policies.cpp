@@ -33,8 +33,8 @@ void mailbox_policies::push_token(pid who) {
   kernel_.send(who, signal::wake, make_letter<mail_token>(plain<mail_token>));
 }
 
-/// Only a process with a fast lane can be told to wait for room: not for its own mailbox, and not because of an event
-/// that it only publishes. Nobody: the current code can't wait.
+/// The process that sends now, if it can wait for room in the mailbox of `to`. Nobody: it can't, because it has no fast
+/// lane, sends to itself, or publishes an event, or because the sender is not a process of this runtime.
 pid mailbox_policies::sender_that_can_wait(pid to) const noexcept {
   const turn* t = turn_here();
   if (t == nullptr || t->k != &kernel_ || t->publishes || !t->p->is(slot::has_fast_lane)) return {};
@@ -62,7 +62,7 @@ void mailbox_policies::turn_away(pid to, envelope* e) {
     e->type->fail(kernel_, *e, error{errc::capacity, "the mailbox of " + to_string(to) + " is full"});
   else
     kernel_.note_dead_letter(to, *e);
-  discard(kernel_, e, {loss::kind::vanished});  // the caller has its answer
+  discard(kernel_, e, {loss::kind::vanished});  // answers nobody; a caller was answered above
 }
 
 }  // namespace coppice::detail

@@ -70,13 +70,13 @@ void remote::bounce(pid to, envelope& e, const exit_reason& why) {
 void remote::deliver(connection_number over, parcel p) {
   const pid to = p.to();
   envelope* e = p.release();
-  if (to.node() != node_) {  // for an earlier incarnation
+  if (to.node() != node_) {  // sent to an earlier start of this node
     bounce(to, *e, exit_reason::noproc());
     release(e);
     return;
   }
-  // Links and monitors are tied on arrival. Should the connection be lost before the process has handled this signal,
-  // the signal about the loss comes behind it in the same queue.
+  // Links and monitors are tied to the connection on arrival. Should the connection be lost before the process has
+  // handled this signal, the signal about the loss comes behind it in the same queue.
   switch (e->what()) {
     case signal::link: {
       link_signal& l = static_cast<letter<link_signal>*>(e)->body;
@@ -128,7 +128,7 @@ connection_number remote::connection_to(pid who) {
 
 void remote::tie_to(tie t) {
   if (t.remote.node() == node_) return;
-  // Only if the connection is still there once it is tied, its loss is still to come.
+  // If the connection was lost before the tie was added, `node_lost` did not see the tie. Then tie to the new one.
   for (;;) {
     t.over = connection_to(t.remote);
     tie_over(t);

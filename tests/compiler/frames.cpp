@@ -1,4 +1,4 @@
-// Many awaits that complete at once, and the destruction of a suspended chain of frames.
+// A million awaits that complete immediately, and the destruction of a suspended chain of frames.
 #include <functional>
 #include <map>
 #include <memory>

@@ -1,4 +1,4 @@
-// Loads the plugin as a program with plugins does, at run time.
+// Loads plugin.cpp by dlopen. This program does not link Coppice: the plugin contains its own copy.
 #include <dlfcn.h>
 
 #include <cstdio>

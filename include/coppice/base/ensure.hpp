@@ -2,9 +2,9 @@
 /// Invariants of the library itself, checked in release builds too.
 ///
 /// `ensure` stands where a counter is lowered, a state changes or ownership is handed over. It costs one compare. A
-/// violated one throws `broken_invariant` with what was found and where. Inside a process that ends the process, with
-/// the text as its exit reason, also when the code of the process catches the exception: its state can't be trusted any
-/// more. On a thread of the runtime between two processes, or in a function that must not throw, it ends the program
+/// violated one throws `broken_invariant` with what was found and where. Inside a process, this exception also ends the
+/// process, with the text as its exit reason, even if its code catches the exception: its state can't be trusted. On a
+/// thread of the runtime between two processes, or in a function that must not throw, it ends the program
 /// with the text on standard error. On a thread of the user's it is thrown to the caller.
 #include <source_location>
 #include <stdexcept>

@@ -8,7 +8,7 @@
 ///     coppice::runtime rt;
 ///     const coppice::pid p = rt.spawn(greeter);
 ///     rt.send(p, hello{"world"});
-///     rt.wait(p);                                    // or, from its first line to its last: rt.run(body, args...)
+///     rt.wait(p);                                    // spawn and wait in one step: rt.run(body, args...)
 ///
 /// Nothing is global: any number of runtimes live side by side and know nothing of each other.
 #include <coppice/runtime/freeze.hpp>
@@ -16,8 +16,8 @@
 
 namespace coppice {
 
-/// Thread safety: any thread. The functions that wait (`call`, `wait`, `run`, `await`) are for plain threads; inside a
-/// process they throw `std::logic_error`, since there a thread must never be blocked: use `co_await` there.
+/// Thread safety: any thread. The functions that wait (`call`, `wait`, `run`, `await`, `freeze`) are for plain threads;
+/// inside a process they throw `std::logic_error`, since there a thread must never be blocked: use `co_await` there.
 class runtime {
  public:
   /// Throws `std::invalid_argument` for options that make no sense.
@@ -32,7 +32,8 @@ class runtime {
 
   [[nodiscard]] node_id node() const noexcept { return kernel_->node(); }
 
-  // -- processes, as in `self`. Throw `std::bad_alloc`, `spawn_failed`.
+  // -- processes, as in `self`. Without options they throw `spawn_failed`; with options they return the error. All of
+  //    them may throw `std::bad_alloc`.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
   pid spawn(F body, Args&&... args) {
@@ -63,7 +64,7 @@ class runtime {
     using body = std::decay_t<M>;
     kernel_->send(to, detail::signal::message, detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
-  /// To whoever has that name now; a dead letter when nobody has.
+  /// Sends to the process that has this name now. If there is none, the message becomes a dead letter.
   template <class M>
   void send(std::string_view name, M&& message) {
     send(where(name), std::forward<M>(message));
@@ -74,7 +75,7 @@ class runtime {
     kernel_->send(to.id(), detail::signal::message,
                   detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
   }
-  /// To a typed reference of another library.
+  /// The same for other typed references, for example `actor::actor_ref`.
   template <class M, class R, class... Args>
     requires requires(const R& to) {
       to.id();
@@ -93,8 +94,9 @@ class runtime {
   bool cancel(timer_ref ref) { return kernel_->disarm(ref); }
   void exit(pid who, exit_reason reason) { kernel_->send_exit(who, {pid{}, std::move(reason), false}); }
   void kill(pid who) { exit(who, exit_reason::kill()); }
-  /// Ends a process that is stuck in its handler with `abandoned`, although its code still runs; the code goes on for
-  /// itself and is cleaned up when it comes back. False: it is not in its handler now, so that a kill will do.
+  /// Gives up a process that is stuck in its code: it ends with `abandoned` for everybody else. Its code keeps its
+  /// thread, and is cleaned up when it returns. False: the process has ended, or its code is not running now; then
+  /// `kill` is enough. Also false when a process calls it for itself.
   bool abandon(pid who) { return kernel_->abandon(who); }
 
   // -- waiting, from plain threads
@@ -108,9 +110,9 @@ class runtime {
     wait_for(into->done);
     return std::move(*into->value);
   }
-  /// Until `who` has ended: its reason, `noproc` when it had ended before. To be sure of the reason use `run`.
+  /// Waits until `who` has ended and returns its reason; `noproc` if it had ended before. To be sure of it use `run`.
   exit_reason wait(pid who);
-  /// Spawns a process, waits until it has ended and gives its reason: what a `main` is made of.
+  /// Spawns a process, waits until it has ended and returns its reason. Typical in `main`.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
   exit_reason run(F body, Args&&... args) {
@@ -122,8 +124,8 @@ class runtime {
     return *into->value;
   }
 
-  /// Runs `task<result<T>> f(self&, args...)` in a process of its own, and gives what it gives: for what can only be
-  /// awaited.
+  /// Runs `task<result<T>> f(self&, args...)` in a new process, waits, and returns its result. For operations that
+  /// exist only as awaitables.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
   auto await(F f, Args&&... args) {
@@ -153,10 +155,11 @@ class runtime {
 
   // -- observation
   [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
-  /// All live processes, without stopping any. Costs time for each process, and none of theirs.
+  /// All live processes, without stopping any. A busy process describes itself between two messages; a plain thread
+  /// waits up to 2 ms for that.
   [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
   [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
-  /// Its parent, its parent's parent and so on, up to the first that has ended: who spawned that is not known any more.
+  /// Its parent, the parent of that, and so on. Ends with the first one that has ended: its parent is not known.
   [[nodiscard]] std::vector<pid> ancestors(pid who);
   [[nodiscard]] runtime_counters counters() { return kernel_->counters(); }
   template <class E>
@@ -230,7 +233,7 @@ class runtime {
     auto waits_for = f(me, std::move(args)...);
     into->value = co_await std::move(waits_for);
   }
-  /// A process that waits in the place of a plain thread.
+  /// A process that waits for a plain thread.
   template <class F, class... Args>
   void helper(const char* label, F body, Args&&... args) {
     detail::or_throw(detail::spawn_coroutine(*kernel_, {.called = detail::birth::by({}, label)}, std::move(body),

@@ -1,6 +1,6 @@
 #pragma once
-/// What only some processes have: links beyond the parent's, monitors, timers. Exists once it is used, and belongs to
-/// the owner of the process.
+/// Data that only some processes need: links other than the one to the parent, monitors, timers, deferred replies, the
+/// mark of the fast lane. Allocated on first use. Thread safety: the owner of the process only.
 #include <coppice/base/flat_map.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
@@ -40,8 +40,8 @@ struct side_block {
   // replies given later: lifecycle.cpp
   std::vector<std::weak_ptr<pending_reply>> replies;
   // the fast lane: fast_lane.cpp
-  envelope* seen = nullptr;  // up to this envelope the queue was searched; its signal is `seen`, ...
-  signal seen_was{};         // ... and was this before
+  envelope* seen = nullptr;  // the queue was searched up to this envelope, which is marked with `signal::seen`
+  signal seen_was{};         // the signal that this envelope had before it was marked
 
   static void* operator new(std::size_t n) { return allocate(n); }
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
@@ -54,7 +54,7 @@ struct side_block {
 [[nodiscard]] inline side_block& side_of(const process_table& table, slot& p) {
   if (p.side == nullptr) {
     p.side = new side_block;
-    p.side->refs = std::uint64_t{table.index_of(p)} << 32U;  // so that no ref equals one of another process
+    p.side->refs = std::uint64_t{table.index_of(p)} << 32U;  // no ref equals one of another live process of this node
   }
   return *p.side;
 }

@@ -58,7 +58,8 @@ struct loss {
     dropped,      // its receiver, or the runtime, had no use for it
     ended,        // its receiver has ended
     unreachable,  // it had no receiver: noproc or noconnection
-    vanished,     // on the way to another node: the caller is answered when the connection is given up
+    vanished,  // nobody is answered: the caller was answered before, or, if the message was lost on the way to another
+               // node, is answered when the connection is given up
   };
   kind what = kind::dropped;
   const exit_reason* why = nullptr;  // of the end, or why the receiver can't be reached

@@ -160,7 +160,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// A ref for a monitor that is set together with the spawn of the monitored process.
   [[nodiscard]] monitor_ref monitor_unborn(slot& me);
   bool demonitor(slot& me, monitor_ref ref);
-  /// Whether the exit comes from the parent, whom a server obeys.
+  /// Whether the exit was signalled by the parent. It ends a server even if the server traps exits.
   [[nodiscard]] bool is_stop_from_parent(const slot& p, const exited& x) const noexcept {
     return x.signalled && table_.is_parent(p, x.from);
   }
