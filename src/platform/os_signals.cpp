@@ -195,7 +195,7 @@ class real_os_signals final : public os_signals {
 
 }  // namespace
 
-os_signals& process_signals() {
+os_signals& program_signals() {
   // Never destroyed: a stuck runtime that was left behind may still be subscribed when the program ends.
   static auto* const only = new real_os_signals;
   return *only;

@@ -207,7 +207,7 @@ class machine final : public environment {
   coppice::threads* threads() noexcept override { return &threads_; }
   blocking_pool& blocking() noexcept override { return pool_; }
   fault_plan* faults() noexcept override { return nullptr; }
-  coppice::os_signals& os_signals() noexcept override { return process_signals(); }
+  coppice::os_signals& os_signals() noexcept override { return program_signals(); }
   std::uint64_t new_node_number() noexcept override { return ++nodes_; }
 
  private:

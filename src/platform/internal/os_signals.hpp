@@ -4,6 +4,6 @@
 namespace coppice {
 
 /// The signals of this program. There is one set of handlers per program, so there is one instance.
-[[nodiscard]] os_signals& process_signals();
+[[nodiscard]] os_signals& program_signals();
 
 }  // namespace coppice
