@@ -167,7 +167,7 @@ PLAIN = [  # pattern, what to write instead
 
 def citations(tree):
     """Comments and pages do not cite notes that are not in the repository."""
-    for path, line, text in _prose(tree, "citations"):
+    for path, line, text in _prose(tree):
         for match in CITATION.finditer(text):
             yield (path, line + text.count("\n", 0, match.start()), "citations",
                    f"{match.group()} is numbered in no page of the repository: say what it says")
@@ -175,7 +175,7 @@ def citations(tree):
 
 def plain_words(tree):
     """Words of the house dialect that a reader has to decode."""
-    for path, line, text in _prose(tree, "plain-words"):
+    for path, line, text in _prose(tree):
         flat, starts = _flat(text)
         for pattern, instead in PLAIN:
             for match in re.finditer(pattern, flat):
@@ -192,12 +192,9 @@ def _flat(text):
     return flat, starts
 
 
-def _prose(tree, rule):
-    """(path, first line, text) of all pages and comments outside the folders that are still being rewritten."""
-    later = tree.rewriting(rule)
+def _prose(tree):
+    """(path, first line, text) of all pages and comments."""
     for path in tree.files("*.md", "*.hpp", "*.cpp"):
-        if any(path == place or path.startswith(place + "/") for place in later):
-            continue
         if path.endswith(".md"):
             yield path, 1, _without_code(tree.text(path))
         else:

@@ -284,10 +284,9 @@ def public_detail(tree):
     """What users name is public: no type of a detail namespace in a signature or an alias of a public header."""
     public = [p for p in tree.cxx("include") if "/detail/" not in p]
     concepts = {name for p in tree.cxx("include") for name in re.findall(r"\bconcept\s+(\w+)", tree.parsed(p).code)}
-    # Names that are still to be replaced stand in the file of what is being rewritten.
-    later = tree.rewriting("public-detail")
+    allowed = tree.public_types()
     for path in public:
-        seen = set(later)
+        seen = set(allowed)
         for line, name in detail_names(tree.parsed(path)):
             if name not in concepts and name not in seen:
                 seen.add(name)

@@ -127,11 +127,6 @@ class Prose(unittest.TestCase):
         self.assertEqual(findings({"docs/a.md": "It comes\nto its end.\n"}), ["docs/a.md:1: plain-words"])
         self.assertEqual(findings({"docs/a.md": "It comes to its end.\n"}), ["docs/a.md:1: plain-words"])
 
-    def test_folders_that_are_still_being_rewritten_are_left_alone(self):
-        files = {"src/base/a.cpp": "// hears\n", "src/basement/a.cpp": "// hears\n",
-                 tidy.REWRITING: "plain-words src/base  # soon\n"}
-        self.assertEqual(findings(files, "plain-words"), ["src/basement/a.cpp:1: plain-words"])
-
 
 class PublicDetail(unittest.TestCase):
     def found(self, text, more=None):
@@ -153,8 +148,10 @@ class PublicDetail(unittest.TestCase):
         more = {"include/coppice/base/detail/b.hpp": header("template <class T>\nconcept good = true;\n")}
         self.assertEqual(self.found("template <detail::good T>\nvoid f(T);\n", more), [])
 
-    def test_names_that_are_to_be_replaced_are_left_alone(self):
-        self.assertEqual(self.found("detail::part f();\n", {tidy.REWRITING: "public-detail part\n"}), [])
+    def test_listed_types_are_left_alone(self):
+        more = {tidy.PUBLIC_TYPES: "# why\npart other\n"}
+        self.assertEqual(self.found("detail::part f();\n", more), [])
+        self.assertEqual(self.found("detail::why f();\n", more), ["why"])
 
 
 class FunctionLength(unittest.TestCase):

@@ -17,7 +17,7 @@ import rules
 
 NOT_OURS = {".git", ".cache", "build", "__pycache__", "node_modules"}
 ALLOW = "tools/tidy/allow.txt"
-REWRITING = "tools/tidy/rewriting.txt"
+PUBLIC_TYPES = "tools/tidy/public_types.txt"
 
 
 class Tree:
@@ -66,10 +66,10 @@ class Tree:
         for match in re.finditer(pattern, code):
             yield bisect.bisect_right(starts, match.start()) + 1, match.group().strip()
 
-    def rewriting(self, rule):
-        """What a rule leaves alone for now: the words behind it in the lines of REWRITING."""
-        lines = self._texts.get(REWRITING, "").splitlines()
-        return [word for line in lines if line.split("#")[0].split()[:1] == [rule] for word in line.split("#")[0].split()[1:]]
+    def public_types(self):
+        """The types of detail namespaces that public headers may name."""
+        lines = self._texts.get(PUBLIC_TYPES, "").splitlines()
+        return [word for line in lines for word in line.split("#")[0].split()]
 
     def includes(self, path):
         text = self._texts[path]
