@@ -11,6 +11,7 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "own_environment.hpp"
 #include "support.hpp"
 
 namespace {
@@ -249,6 +250,67 @@ TEST(snapshot, may_be_taken_inside_a_process) {
   bool found = false;
   rt.wait(rt.spawn(looks_around, &rt, &found));
   EXPECT_TRUE(found);
+}
+
+task<> links_and_gets_stuck(self& me, pid other, trap_door* door) {
+  me.link(other);
+  me.monitor(other);
+  door->fall_in();
+  co_return;
+}
+process_info info_in(const std::vector<process_info>& all, pid who) {
+  const auto found = std::ranges::find(all, who, &process_info::id);
+  return found != all.end() ? *found : process_info{};
+}
+TEST(snapshot, of_a_process_stuck_in_its_code_is_incomplete) {
+  trap_door door;
+  runtime rt{quiet()};
+  const pid idle = rt.spawn(idles);
+  (void)info_at_rest(rt, idle);
+  const pid stuck = rt.spawn(links_and_gets_stuck, idle, &door);
+  door.wait_until_inside();
+  const std::vector<process_info> all = rt.snapshot();
+  const process_info busy = info_in(all, stuck);
+  EXPECT_EQ(busy.id, stuck);
+  EXPECT_FALSE(busy.complete);
+  EXPECT_EQ(busy.state, process_state::running);
+  EXPECT_TRUE(busy.links.empty());
+  EXPECT_EQ(busy.monitors, 0U);
+  const process_info waiting = info_in(all, idle);
+  EXPECT_TRUE(waiting.complete);
+  EXPECT_EQ(waiting.links, std::vector<pid>{stuck});
+  EXPECT_EQ(waiting.monitored, 1U);
+  door.open();
+}
+
+/// Counts the waits in the code of processes.
+class counting_threads final : public own_threads {
+ public:
+  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::optional<time_point> until) override {
+    if (detail::turn_here() != nullptr) ++waits_of_processes;
+    own_threads::wait(word, expected, until);
+  }
+  std::atomic<int> waits_of_processes{0};
+};
+task<> looks_at_all(self&, runtime* rt, std::vector<process_info>* into) {
+  *into = rt->snapshot();
+  co_return;
+}
+TEST(snapshot, inside_a_process_does_not_wait_for_a_busy_one) {
+  trap_door door;
+  counting_threads threads;
+  std::vector<process_info> all;
+  runtime rt{std::make_shared<own_environment>(own_environment::parts{.workers = &threads}), quiet()};
+  const pid idle = rt.spawn(idles);
+  (void)info_at_rest(rt, idle);
+  const pid stuck = rt.spawn(links_and_gets_stuck, idle, &door);
+  door.wait_until_inside();
+  rt.wait(rt.spawn(looks_at_all, &rt, &all));
+  EXPECT_EQ(info_in(all, stuck).id, stuck);
+  EXPECT_FALSE(info_in(all, stuck).complete);
+  EXPECT_TRUE(info_in(all, idle).complete);
+  EXPECT_EQ(threads.waits_of_processes, 0);
+  door.open();
 }
 
 // ---- counters

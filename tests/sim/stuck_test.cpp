@@ -74,6 +74,39 @@ TEST(stuck, for_less_than_the_limit_is_no_stall) {
   EXPECT_EQ(n.rt().counters().stalls, 0U);
 }
 
+task<> looks_at_all(self&, runtime* rt, std::vector<process_info>* into) {
+  *into = rt->snapshot();
+  co_return;
+}
+TEST(stuck, and_all_other_processes_are_described_completely) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    seen got;
+    std::vector<process_info> from_inside;
+    world w{seed};
+    node& n = w.add_node();
+    const pid idle = n.rt().spawn(idler);
+    const pid stuck = n.rt().spawn(watcher, idle, &got);
+    const pid runnable = n.rt().spawn(listener, &got);
+    w.run_for(1ms);
+    n.stick(stuck, 10s);
+    n.rt().send(stuck, number{1});
+    w.run_for(1ms);
+    n.rt().send(runnable, number{2});
+    std::vector<process_info> from_outside = n.rt().snapshot();
+    n.rt().spawn(looks_at_all, &n.rt(), &from_inside);
+    w.run_for(1ms);
+    EXPECT_EQ(from_outside.size(), 3U);
+    EXPECT_EQ(from_inside.size(), 4U);
+    for (const auto* all : {&from_outside, &from_inside})
+      for (const process_info& one : *all) {
+        EXPECT_TRUE(one.complete) << one.id << ", seed " << seed;
+        if (one.id != stuck) continue;
+        EXPECT_EQ(one.links, std::vector<pid>{idle});
+        EXPECT_EQ(one.state, process_state::running);
+      }
+  }
+}
+
 // ---- replies from another node
 
 struct errand {
