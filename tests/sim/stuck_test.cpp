@@ -107,6 +107,35 @@ TEST(stuck, and_all_other_processes_are_described_completely) {
   }
 }
 
+// ---- calls
+
+/// Calls the process whose pid it receives, and replies to nobody.
+task<> calls_before_it_replies(self& me, call_outcome* into) {
+  const pid other = co_await me.receive<pid>();
+  into->got = co_await call<ask>(other).within(5s);
+  into->at = me.now();
+  co_await me.receive<end_now>();
+}
+TEST(call, of_two_that_call_each_other_times_out_for_both) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    call_outcome first;
+    call_outcome second;
+    world w{seed};
+    node& n = w.add_node();
+    const pid a = n.rt().spawn(calls_before_it_replies, &first);
+    const pid b = n.rt().spawn(calls_before_it_replies, &second);
+    const time_point begin = w.now();
+    n.rt().send(a, b);
+    n.rt().send(b, a);
+    EXPECT_TRUE(w.run());
+    for (const call_outcome* each : {&first, &second}) {
+      ASSERT_TRUE(each->got && !each->got->has_value()) << "seed " << seed;
+      EXPECT_EQ(each->got->error().code(), errc::timeout);
+      EXPECT_GE(each->at - begin, 5s);
+    }
+  }
+}
+
 // ---- replies from another node
 
 struct errand {
