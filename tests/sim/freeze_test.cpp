@@ -63,7 +63,11 @@ task<> parent(self& me, std::vector<pid>* all) {
   }
 }
 
-task<> freezes_itself(self& me, result<frozen>* into) { *into = co_await freeze(me.id()); }
+task<> freezes_itself(self& me, result<frozen>* alone, result<frozen>* with_subtree) {
+  *alone = co_await freeze(me.id());
+  const subtree mine{me.id()};
+  *with_subtree = co_await freeze(mine);
+}
 task<> freezes_its_own_tree(self& me, pid root, result<frozen>* into) {
   const end_now go = co_await me.receive<end_now>();
   (void)go;
@@ -403,11 +407,14 @@ bool child_waits_for_thaw(std::uint64_t seed, bool of_its_parent) {
   s.pass(1ms);
   s.rt().send(spawner, number{1});
   while (s.rt().counters().spawned < 3) EXPECT_TRUE(s.w.step());
-  EXPECT_TRUE(s.rt().host().freeze({.root = of_its_parent ? spawner : root, .subtree = true}, {}).has_value());
+  const subtree target{of_its_parent ? spawner : root};
+  EXPECT_TRUE(s.rt().host().freeze({.root = target.root, .subtree = true}, {}).has_value());
   if (begun.size() != 1) return false;
   s.rt().kill(spawner);
   s.pass(1s);
   EXPECT_EQ(begun.size(), 1U) << "a process began in a frozen subtree, seed " << seed;
+  s.thaw(target);
+  EXPECT_EQ(begun.size(), 2U) << "the child did not begin after the thaw, seed " << seed;
   return true;
 }
 
@@ -450,9 +457,13 @@ TEST(freeze, a_process_can_freeze_others_and_waits_for_the_answer) {
 TEST(freeze, of_oneself_or_ones_own_subtree_is_refused) {
   stage s;
   result<frozen> alone = frozen{};
-  s.rt().spawn(freezes_itself, &alone);
+  result<frozen> with_subtree = frozen{};
+  s.rt().spawn(freezes_itself, &alone, &with_subtree);
   s.pass(1ms);
+  ASSERT_FALSE(alone);
   EXPECT_EQ(alone.error().code(), errc::invalid);
+  ASSERT_FALSE(with_subtree);
+  EXPECT_EQ(with_subtree.error().code(), errc::invalid);
 }
 
 task<> root_of_a_freezer(self& me, result<frozen>* into) {
@@ -494,13 +505,28 @@ TEST(freeze, of_a_dead_process_and_of_one_of_another_node_is_refused) {
   EXPECT_EQ(a.rt().freeze(here).error().code(), errc::noproc);
 }
 
-TEST(freeze, a_runtime_ends_although_processes_are_frozen) {
+struct counted_life {
+  explicit counted_life(int* count) : living{count} { ++*living; }
+  counted_life(const counted_life&) = delete;
+  counted_life& operator=(const counted_life&) = delete;
+  ~counted_life() { --*living; }
+  int* living;
+};
+task<> lives_until_a_number(self& me, int* living) {
+  const counted_life mine{living};
+  co_await me.receive<number>();
+}
+TEST(freeze, a_node_can_crash_while_processes_are_frozen) {
+  int living = 0;
   stage s;
-  const ref<counter> c = s.rt().spawn<counter>();
-  s.freeze(c.id());
-  s.rt().cast<number>(c, 1);
-  s.n.restart();
-  EXPECT_TRUE(s.rt().snapshot().empty());
+  const pid who = s.rt().spawn(lives_until_a_number, &living);
+  s.pass(1ms);
+  s.freeze(who);
+  s.rt().send(who, number{1});
+  s.pass(1s);
+  EXPECT_EQ(living, 1);
+  s.n.crash();
+  EXPECT_EQ(living, 0) << "a frozen process was not destroyed";
 }
 
 }  // namespace
