@@ -1,4 +1,6 @@
 // A state that is corrupted on purpose ends the process it belongs to, and the exit reason says what was found.
+#include "invariants.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -6,18 +8,12 @@
 #include <coppice/runtime/detail/starting.hpp>
 #include <coppice/runtime/runtime.hpp>
 
-#include "leaks.hpp"
 #include "support.hpp"
 
 namespace {
 
 using namespace coppice;
 using namespace std::chrono_literals;
-
-void expect_broken(const exit_reason& why, std::string_view found) {
-  EXPECT_EQ(why.exception_type(), "coppice::broken_invariant");
-  EXPECT_NE(why.text().find(found), std::string_view::npos) << why;
-}
 
 detail::coroutine& frame_of(self& me) { return static_cast<detail::coroutine&>(me); }
 

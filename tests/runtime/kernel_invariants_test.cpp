@@ -9,7 +9,7 @@
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/runtime.hpp>
 
-#include "leaks.hpp"
+#include "invariants.hpp"
 #include "support.hpp"
 
 namespace {
@@ -18,19 +18,6 @@ using namespace coppice;
 using namespace detail;
 using namespace std::chrono_literals;
 
-template <class F>
-std::string broken_by(F corrupted) {
-  const leaks_expected leaks;
-  try {
-    corrupted();
-  } catch (const broken_invariant& broken) {
-    return broken.what();
-  }
-  return "nothing was noticed";
-}
-void expect_found(const std::string& text, const std::string& found) {
-  EXPECT_NE(text.find(found), std::string::npos) << text;
-}
 /// The reason that a process ends with when `body` corrupts its own state.
 std::string ends_with(task<> (*body)(self&)) { return run(body).to_string(); }
 
