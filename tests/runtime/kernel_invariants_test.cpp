@@ -3,6 +3,7 @@
 #include <runtime/internal/kernel_parts.hpp>
 
 #include <atomic>
+#include <latch>
 #include <string>
 #include <thread>
 
@@ -146,6 +147,102 @@ TEST(kernel_invariant, blocking_work_ends_as_often_as_it_begins) {
   const pid who = rt.spawn(sleeper);
   expect_found(broken_by([&] { rt.host().parts().freezer.blocking_over(who); }),
                "blocking work ends that has not begun");
+}
+
+// ---- private members, which an explicit instantiation may name
+
+std::size_t& count_in(mailbox_policy& p);
+std::uint32_t& held_by(coroutine& c);
+template <auto Member>
+struct reach_count {
+  friend std::size_t& count_in(mailbox_policy& p) { return p.*Member; }
+};
+template <auto Member>
+struct reach_held {
+  friend std::uint32_t& held_by(coroutine& c) { return c.*Member; }
+};
+template struct reach_count<&mailbox_policy::size_>;
+template struct reach_held<&coroutine::held_>;
+
+TEST(kernel_invariant, a_mailbox_policy_counts_its_mail) {
+  runtime rt{quiet()};
+  mailbox_policy policy{mailbox_policy::no_limit, when_full::drop_newest, false, 0ns, nullptr};
+  letter<ping>* mail = make_letter<ping>(plain<ping>);
+  EXPECT_TRUE(policy.put(rt.host(), {}, mail, {}).wake);
+  count_in(policy) = 0;
+  expect_found(broken_by([&] { (void)policy.take(rt.host(), {}); }), "a mailbox policy counts less mail than it has");
+  discard(rt.host(), mail);
+}
+
+task<> reuses_a_timer_number(self& me) {
+  const timer_ref first = me.start_timer(1h);
+  me.cancel(first);
+  const std::uint64_t next = first.value() + (std::uint64_t{1} << 40U);  // the same entry of the wheel, used again
+  me.process().side->timers.insert(next, {});
+  me.start_timer(1h);
+  co_return;
+}
+TEST(kernel_invariant, a_timer_has_a_number_of_its_own) {
+  expect_found(ends_with(reuses_a_timer_number), "a new timer has the number of another one");
+}
+
+struct wanted {};
+/// Ways to take the first saved message that corrupt the saved mail before.
+struct corrupting {
+  static constexpr wait_type cuts_the_list{.take = [](waiter&, coroutine&, envelope& e) {
+    e.next.store(nullptr, std::memory_order_relaxed);
+    return true;
+  }};
+  static constexpr wait_type forgets_the_count{.take = [](waiter&, coroutine& me, envelope&) {
+    held_by(me) = 0;
+    return true;
+  }};
+};
+template <const wait_type& how>
+task<> takes_from_corrupted_mail(self& me) {
+  {
+    const leaks_expected leaks;
+    me.send(me.id(), ping{});
+    me.send(me.id(), ping{});
+  }
+  me.send(me.id(), wanted{});
+  const wanted last = co_await me.receive<wanted>();  // both pings are saved
+  (void)last;
+  waiter first{&how};
+  (void)static_cast<coroutine&>(me).take_saved(first);
+}
+TEST(kernel_invariant, the_saved_mail_ends_with_the_last_message) {
+  expect_found(ends_with(takes_from_corrupted_mail<corrupting::cuts_the_list>),
+               "the list of saved messages does not end with the last one");
+}
+TEST(kernel_invariant, the_saved_mail_is_counted) {
+  expect_found(ends_with(takes_from_corrupted_mail<corrupting::forgets_the_count>),
+               "more messages leave the saved mail than were put there");
+}
+
+task<> spawns_in_its_frozen_subtree(self& me, pid* child, std::latch* spawned) {
+  const auto held = me.host().freeze({.root = me.id(), .subtree = true}, {});
+  EXPECT_TRUE(held.has_value());
+  *child = me.spawn_link(sleeper);
+  spawned->count_down();
+  co_await me.sleep(1h);
+}
+void kill_a_process_whose_start_letter_is_not_in_front() {
+  pid child;
+  std::latch spawned{1};
+  runtime rt{quiet()};
+  rt.spawn(spawns_in_its_frozen_subtree, &child, &spawned);
+  spawned.wait();
+  for (auto seen = rt.info(child); !seen || seen->state != process_state::frozen; seen = rt.info(child))
+    std::this_thread::yield();
+  rt.host().table()[child.index()].mail.head->become(signal::wake);
+  rt.kill(child);
+  rt.wait(child);
+}
+TEST(kernel_invariant_death_test, a_process_begins_with_its_start_letter) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(kill_a_process_whose_start_letter_is_not_in_front(),
+               "a process without a body has mail in front of its start letter");
 }
 
 task<> links_over_a_connection_that_is_not_there(self& me) {
