@@ -24,7 +24,8 @@ struct echo {
   int n = 0;
 };
 
-runtime_options quiet() { return {.workers = 2, .stall_after = 20ms, .level = log_level::off}; }
+/// A stuck worker is replaced after 20 ms.
+runtime_options with_quick_replacement() { return {.workers = 2, .stall_after = 20ms, .level = log_level::off}; }
 
 task<> gets_stuck(self& me, trap_door* where, std::latch* back) {
   co_await me.receive<go>();
@@ -44,7 +45,7 @@ task<> waits_for_down_or_exit(self& me, pid who, std::latch* ready, E* into) {
 TEST(abandon, a_process_that_is_not_in_its_code_is_refused) {
   trap_door door;
   std::latch back{1};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const pid waiting = rt.spawn(gets_stuck, &door, &back);
   while (!rt.info(waiting) || rt.info(waiting)->state != process_state::waiting) std::this_thread::yield();
   EXPECT_FALSE(rt.abandon(waiting));
@@ -58,7 +59,7 @@ TEST(abandon, a_process_that_is_not_in_its_code_is_refused) {
 TEST(abandon, links_and_monitors_are_told_and_the_name_is_free) {
   trap_door door;
   std::latch back{1};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const pid stuck = *rt.spawn({.name = "hanger"}, gets_stuck, &door, &back);
   std::latch ready{2};
   down d;
@@ -87,7 +88,7 @@ TEST(abandon, links_and_monitors_are_told_and_the_name_is_free) {
 TEST(abandon, requests_that_wait_in_its_queue_are_answered) {
   trap_door door;
   std::latch back{1};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const pid stuck = rt.spawn(gets_stuck, &door, &back);
   rt.send(stuck, go{});
   door.wait_until_inside();
@@ -134,7 +135,7 @@ const std::string long_text(200, 'x');
 TEST(abandon, the_caller_whose_request_it_is_stuck_in_is_answered) {
   trap_door door;
   std::atomic<int> ended{0};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const auto stuck = rt.spawn<hangs_in_handlers>(&door, &ended);
   std::jthread caller{[&] {
     const auto got = rt.call(stuck.call<hangs_in_handlers::hang>(long_text).within(2s));
@@ -166,7 +167,7 @@ task<> throws_and_gets_stuck(self& me, trap_door* door, std::latch* taken) {
 TEST(abandon, the_caller_whose_request_an_exception_has_destroyed_is_answered_when_the_code_comes_back) {
   trap_door door;
   std::latch taken{1};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const pid stuck = rt.spawn(throws_and_gets_stuck, &door, &taken);
   std::jthread caller{[&] {
     const auto got = rt.call(call<echo>(stuck, 1).within(forever));
@@ -184,7 +185,7 @@ TEST(abandon, what_the_code_leaves_is_cleaned_up_when_it_comes_back) {
   for (const bool throws : {false, true}) {
     trap_door door;
     std::atomic<int> ended{0};
-    runtime rt{quiet()};
+    runtime rt{with_quick_replacement()};
     const auto stuck = rt.spawn<hangs_in_handlers>(&door, &ended);
     std::jthread caller{[&] {
       if (throws)
@@ -211,7 +212,7 @@ struct hangs_in_its_constructor {
 TEST(abandon, a_process_that_is_stuck_in_its_constructor) {
   trap_door door;
   std::atomic<int> ended{0};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const auto stuck = rt.spawn<hangs_in_its_constructor>(&door, &ended);
   door.wait_until_inside();
   EXPECT_TRUE(rt.abandon(stuck.id()));
@@ -368,7 +369,7 @@ struct hangs {
 TEST(abandon, the_code_may_come_back_while_it_is_being_given_up) {
   trap_door door;
   std::atomic<int> ended{0};
-  runtime rt{quiet()};
+  runtime rt{with_quick_replacement()};
   const ref<hangs> stuck = rt.spawn<hangs>(&door, &ended);
   rt.cast<go>(stuck);
   door.wait_until_inside();

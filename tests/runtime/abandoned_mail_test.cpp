@@ -9,6 +9,7 @@
 #include <coppice/runtime/runtime.hpp>
 
 #include "own_environment.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -20,18 +21,8 @@ struct ask {
   using reply = int;
 };
 
-/// Nobody is replaced: what the test sees was done by who gives up.
-runtime_options quiet() { return {.workers = 2, .stall_after = 0ms, .level = log_level::off}; }
-
-/// Code that does not come back before the test lets it.
-struct trap_door {
-  std::latch inside{1};
-  std::atomic<bool> open{false};
-  void fall_in() {
-    inside.count_down();
-    while (!open) std::this_thread::yield();
-  }
-};
+/// No stuck worker is replaced: everything the test sees was done by `abandon`.
+runtime_options without_replacement() { return {.workers = 2, .stall_after = 0ms, .level = log_level::off}; }
 
 // ---- what it holds
 
@@ -57,7 +48,7 @@ error heard_from(F body, afterwards then) {
   trap_door door;
   std::latch taken{1};
   error heard{errc::invalid, "an answer"};
-  runtime rt{quiet()};
+  runtime rt{without_replacement()};
   const pid stuck = rt.spawn(body, &taken, &door, then);
   std::jthread calls{[&] {
     const auto got = rt.call(call<ask>(stuck).within(forever));
@@ -65,9 +56,9 @@ error heard_from(F body, afterwards then) {
   }};
   taken.wait();
   rt.send(stuck, go{});
-  door.inside.wait();
+  door.wait_until_inside();
   EXPECT_TRUE(rt.abandon(stuck));
-  door.open = true;
+  door.open();
   calls.join();
   return heard;
 }
@@ -109,13 +100,13 @@ TEST(abandoned_mail, all_that_the_process_has_sent_comes_before_the_news_of_its_
     std::latch busy{1};
     std::atomic<bool> go_on{false};
     int count = 0;
-    runtime rt{quiet()};
+    runtime rt{without_replacement()};
     const pid stuck = rt.spawn(sends_and_sticks, &busy, &door);
     const pid watcher = rt.spawn(counts_before_the_end, stuck, &busy, &go_on, &count);
-    door.inside.wait();
+    door.wait_until_inside();
     EXPECT_TRUE(rt.abandon(stuck));
     go_on = true;
-    door.open = true;
+    door.open();
     rt.wait(watcher);
     EXPECT_EQ(count, 100);
   }
@@ -132,7 +123,7 @@ TEST(abandoned_mail, of_a_busy_selective_receiver_is_destroyed_once) {
   constexpr unsigned rounds = 400;
   const auto token = std::make_shared<int>(1);
   {
-    runtime rt{quiet()};
+    runtime rt{without_replacement()};
     for (unsigned round = 0; round < rounds; ++round) {
       const pid p = rt.spawn(puts_all_aside);
       std::atomic<bool> enough{false};
@@ -176,7 +167,7 @@ TEST(abandon, a_process_that_keeps_calling_the_runtime_can_be_given_up_too) {
   std::atomic<bool> enough{false};
   std::latch over{1};
   {
-    runtime rt{std::make_shared<own_environment>(own_environment::parts{.workers = &threads}), quiet()};
+    runtime rt{std::make_shared<own_environment>(own_environment::parts{.workers = &threads}), without_replacement()};
     const pid p = rt.spawn(goes_round, &threads.rounds, &enough, &over);
     while (threads.rounds == 0) std::this_thread::yield();
     bool gone = false;
