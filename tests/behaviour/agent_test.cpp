@@ -93,7 +93,7 @@ task<> fails(self& me, bool by_reading) {
   EXPECT_EQ(gone.error().code(), errc::noproc);
   agents::cast(a, throws_too);  // never fails
 }
-TEST(agent, ends_with_what_a_function_throws_and_the_caller_hears_it) {
+TEST(agent, ends_with_what_a_function_throws_and_the_caller_gets_an_error) {
   EXPECT_EQ(in_the_world(fails, true), exit_reason::normal());
   EXPECT_EQ(in_the_world(fails, false), exit_reason::normal());
 }

@@ -161,7 +161,7 @@ task<> traps_a_failure(self& me) {
   const int mail = co_await mail_left(me);
   EXPECT_EQ(mail, 0);
 }
-TEST(job, an_owner_that_traps_exits_hears_of_a_failure_once) {
+TEST(job, an_owner_that_traps_exits_is_told_of_a_failure_once) {
   EXPECT_EQ(in_the_world(traps_a_failure), exit_reason::normal());
 }
 

@@ -45,7 +45,7 @@ task<> awaits_none(self&) {
   const result<std::vector<int>> all = co_await await_many(none);
   EXPECT_EQ(all, std::vector<int>{});
 }
-TEST(await_many, of_no_jobs_is_no_results) { EXPECT_EQ(in_the_world(awaits_none), exit_reason::normal()); }
+TEST(await_many, of_no_jobs_has_no_results) { EXPECT_EQ(in_the_world(awaits_none), exit_reason::normal()); }
 
 task<> awaits_voids(self& me) {
   std::vector<job<void>> jobs;

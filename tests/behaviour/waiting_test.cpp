@@ -118,7 +118,7 @@ TEST_F(bedroom, other_mail_waits_for_a_handler_and_keeps_its_order) {
   EXPECT_EQ(second, result<int>{2});
 }
 
-TEST_F(bedroom, a_caller_that_gave_up_is_no_harm) {
+TEST_F(bedroom, a_caller_that_gave_up_does_no_harm) {
   std::optional<result<int>> got;
   begin(server.call<nap>(1min, 1).within(1s), got);
   world.run_for(1s + a_tick);

@@ -68,7 +68,7 @@ class os_signals_of_this_machine : public testing::Test {
   }
 };
 
-TEST_F(os_signals_of_this_machine, are_heard_on_a_thread_of_their_own) {
+TEST_F(os_signals_of_this_machine, are_received_on_a_thread_of_their_own) {
   ears mine;
   const auto listening = mine.listen({os_signal::terminate});
   (void)std::raise(SIGTERM);
@@ -77,7 +77,7 @@ TEST_F(os_signals_of_this_machine, are_heard_on_a_thread_of_their_own) {
   EXPECT_NE(heard.on, std::this_thread::get_id());
 }
 
-TEST_F(os_signals_of_this_machine, are_heard_once_for_each_time) {
+TEST_F(os_signals_of_this_machine, are_received_once_for_each_time) {
   ears mine;
   const auto listening = mine.listen({os_signal::terminate, os_signal::interrupt});
   for (int i = 0; i < 3; ++i) (void)std::raise(SIGTERM);
@@ -169,7 +169,7 @@ TEST_F(os_signals_of_this_machine, leave_a_handler_alone_that_somebody_installed
   EXPECT_EQ(handler_of(SIGHUP), &own_handler);
 }
 
-TEST_F(os_signals_of_this_machine, are_heard_even_where_every_other_thread_has_them_blocked) {
+TEST_F(os_signals_of_this_machine, are_received_even_where_every_other_thread_has_them_blocked) {
   sigset_t blocked;
   sigset_t before;
   sigemptyset(&blocked);

@@ -44,15 +44,15 @@ task<> holds_an_answer(self& me, std::latch* taken, trap_door* door, afterwards 
 }
 /// The answer to a caller whose request is in a frame of the abandoned process.
 template <class F>
-error heard_from(F body, afterwards then) {
+error error_from(F body, afterwards then) {
   trap_door door;
   std::latch taken{1};
-  error heard{errc::invalid, "an answer"};
+  error received{errc::invalid, "an answer"};
   runtime rt{without_replacement()};
   const pid stuck = rt.spawn(body, &taken, &door, then);
   std::jthread calls{[&] {
     const auto got = rt.call(call<ask>(stuck).within(forever));
-    if (!got) heard = got.error();
+    if (!got) received = got.error();
   }};
   taken.wait();
   rt.send(stuck, go{});
@@ -60,15 +60,15 @@ error heard_from(F body, afterwards then) {
   EXPECT_TRUE(rt.abandon(stuck));
   door.open();
   calls.join();
-  return heard;
+  return received;
 }
-TEST(abandoned_mail, the_caller_of_a_request_that_a_frame_holds_hears_why_when_the_code_waits_again) {
-  EXPECT_EQ(heard_from(holds_a_request, afterwards::waits), (error{errc::exited, "abandoned"}));
-  EXPECT_EQ(heard_from(holds_an_answer, afterwards::waits), (error{errc::exited, "abandoned"}));
+TEST(abandoned_mail, the_caller_of_a_request_that_a_frame_holds_is_told_why_when_the_code_waits_again) {
+  EXPECT_EQ(error_from(holds_a_request, afterwards::waits), (error{errc::exited, "abandoned"}));
+  EXPECT_EQ(error_from(holds_an_answer, afterwards::waits), (error{errc::exited, "abandoned"}));
 }
-TEST(abandoned_mail, the_caller_of_a_request_that_a_frame_holds_hears_why_when_the_code_returns) {
-  EXPECT_EQ(heard_from(holds_a_request, afterwards::returns), (error{errc::exited, "abandoned"}));
-  EXPECT_EQ(heard_from(holds_an_answer, afterwards::returns), (error{errc::exited, "abandoned"}));
+TEST(abandoned_mail, the_caller_of_a_request_that_a_frame_holds_is_told_why_when_the_code_returns) {
+  EXPECT_EQ(error_from(holds_a_request, afterwards::returns), (error{errc::exited, "abandoned"}));
+  EXPECT_EQ(error_from(holds_an_answer, afterwards::returns), (error{errc::exited, "abandoned"}));
 }
 
 // ---- what it has sent

@@ -68,7 +68,7 @@ task<> throws_strange(self&) {
   co_return;
 }
 
-TEST(exit, something_thrown_that_is_no_exception_still_tells_its_type) {
+TEST(exit, something_thrown_that_is_not_a_std_exception_still_tells_its_type) {
   runtime rt{quiet()};
   EXPECT_EQ(rt.run(throws_int), exit_reason::error("int", "", ""));
   EXPECT_EQ(rt.run(throws_strange), exit_reason::error("app::strange", "", ""));

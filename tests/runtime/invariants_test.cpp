@@ -47,7 +47,7 @@ TEST(broken_invariant, a_process_that_waits_for_two_things) {
   expect_broken(run(waits_for_two_things), "a process waits for two things at once");
 }
 
-task<> answers_without_a_request(self& me) {
+task<> answers_a_request_twice(self& me) {
   const leaks_expected leaks;
   detail::serving s{frame_of(me)};
   s.ask({me.id(), 1, &detail::answer_error<int>});
@@ -56,7 +56,7 @@ task<> answers_without_a_request(self& me) {
   co_return;
 }
 TEST(broken_invariant, a_server_that_answers_a_request_twice) {
-  expect_broken(run(answers_without_a_request), "a request of a server was answered twice");
+  expect_broken(run(answers_a_request_twice), "a request of a server was answered twice");
 }
 
 task<void> does_nothing() { co_return; }

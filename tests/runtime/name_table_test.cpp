@@ -55,7 +55,7 @@ TEST_F(name_table_test, a_process_that_is_about_to_start_begins_only_when_it_has
   EXPECT_FALSE(begun);
 }
 
-TEST_F(name_table_test, a_label_stays_without_a_name_and_goes_with_the_process) {
+TEST_F(name_table_test, a_process_without_a_name_can_have_a_label_until_it_ends) {
   const pid who = start();
   names.set_label(who, "worker 7");
   EXPECT_EQ(names.of(who).label, "worker 7");

@@ -254,7 +254,7 @@ task<> wants_the_name(self& me, pid owner, std::latch* tried, error_code* heard,
   *got_it = me.register_as("db").has_value();
   tried->count_down();
 }
-TEST(name, is_free_before_those_who_call_its_process_hear_of_the_end) {
+TEST(name, is_free_before_the_callers_of_its_process_are_told_of_its_end) {
   std::latch taken{1};
   std::latch tried{1};
   error_code heard = errc::invalid;

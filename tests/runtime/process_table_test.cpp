@@ -30,7 +30,7 @@ TEST(process_table, a_slot_given_back_is_handed_out_again) {
   EXPECT_EQ(table.take(), index);
 }
 
-TEST(process_table, hands_out_many_slots_at_once_in_order) {
+TEST(process_table, hands_out_many_different_slots_at_once) {
   process_table table{here, 100};
   std::array<std::uint32_t, 10> some{};
   EXPECT_EQ(table.take_some(some.data(), some.size()), some.size());

@@ -103,7 +103,7 @@ struct seed_in_environment {
   seed_in_environment& operator=(const seed_in_environment&) = delete;
 };
 
-TEST(explore, a_seed_in_the_environment_that_is_no_number_is_refused) {
+TEST(explore, a_seed_in_the_environment_that_is_not_a_number_is_refused) {
   for (const char* seed : {"abc", "-1", "7x", "99999999999999999999"}) {
     const seed_in_environment set{seed};
     EXPECT_THROW((void)explore({.name = "any"}, [](world&) {}), std::invalid_argument) << seed;

@@ -136,7 +136,7 @@ TEST(freeze, the_time_limit_of_a_call_by_another_process_runs_on) {
   EXPECT_LE(outcome.at - begin, 1s + 10ms);
 }
 
-TEST(freeze, the_answer_to_a_frozen_caller_waits_and_is_no_timeout) {
+TEST(freeze, the_answer_to_a_frozen_caller_waits_and_does_not_time_out) {
   call_outcome outcome;
   stage s;
   const pid who = s.rt().spawn(answers_late);

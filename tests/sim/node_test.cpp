@@ -272,7 +272,7 @@ TEST(stick, a_stuck_process_that_is_abandoned_is_dead_to_all) {
   EXPECT_TRUE(n.rt().alive(n.rt().spawn(idler)));
 }
 
-TEST(stick, ties_made_to_a_stuck_process_hear_of_its_end_too) {
+TEST(stick, links_and_monitors_to_a_stuck_process_tell_of_its_end_too) {
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
     seen first;
     seen second;

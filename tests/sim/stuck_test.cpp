@@ -35,7 +35,7 @@ TEST(stuck, holds_whatever_the_process_waits_for) {
     for (const auto body : all_waits) expect_held(body, seed);
 }
 
-TEST(stuck, one_that_has_nothing_to_handle_is_no_stall) {
+TEST(stuck, one_that_has_nothing_to_handle_is_not_a_stall) {
   world w{1};
   node& n = w.add_node();
   const pid idle = n.rt().spawn(idler);
@@ -61,7 +61,7 @@ TEST(stuck, each_stall_counts) {
   EXPECT_EQ(got.numbers.size(), 3U);
 }
 
-TEST(stuck, for_less_than_the_limit_is_no_stall) {
+TEST(stuck, for_less_than_the_limit_is_not_a_stall) {
   seen got;
   world w{1};
   node& n = w.add_node();
