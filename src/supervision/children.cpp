@@ -119,24 +119,24 @@ task<void> children::stop_together(self& me) {
   }
 }
 
-task<void> children::stop_one(self& me, supervised& c, exit_decision why) {
+task<void> children::terminate_one(self& me, supervised& c) {
+  // Nobody waits for the child in vain: its siblings are started without it.
+  std::vector<supervised*> due = take_due(me, {}, c);
   const pid who = mark_down(me, c);
   if (who) {
     std::optional<stopped_process> stopped = stop_at_once(me, who, *c.spec.shutdown);
     if (!stopped) stopped = co_await stop_process(me, who, c.spec, rules_.abandon_after, running_);
+    const exit_decision why{exit_action::stopped, "terminate_child was called"};
     note_stop(me, c, who, std::move(*stopped), me.now(), why);
   }
   if (!kept_while_down(c)) remove(me, c);
-}
-
-task<void> children::terminate_one(self& me, supervised& c) {
-  return stop_one(me, c, {exit_action::stopped, "terminate_child was called"});
+  if (!due.empty()) co_await start_due(me, std::move(due));
 }
 
 /// Before a stop: the child is down from here on, and no restart is pending. Returns its process; nobody if it was
 /// down.
 pid children::mark_down(self& me, supervised& c) {
-  pending_.cancel_timer(me, c);
+  pending_.cancel(me, c);
   return std::exchange(c.state, child_state::undefined) == child_state::running ? c.who : pid{};
 }
 

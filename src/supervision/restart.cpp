@@ -1,5 +1,7 @@
 // From the exit of a child to the start of its successor, from top to bottom. OTP's supervisor.erl has the same rules
 // in the same order.
+#include <algorithm>
+
 #include "internal/children.hpp"
 
 namespace coppice::detail {
@@ -25,9 +27,8 @@ task<void> children::handle_exit(self& me, exited x) {
     co_return;
   }
   delay(me, c, next.wait);
-  // The rest of its group does not run without the child: it stops now, and is started together with it.
-  const restart_range group = range_to_restart(rules_.strategy, c.place, list_.places());
-  if (group.size() > 1) co_await stop_range(me, group, &c);
+  const restart_range group = group_of(c);
+  if (group.size() > 1) co_await stop_group(me, group, c);
 }
 
 // ---- 2. It is not restarted: a temporary child, or a transient one that ended normally.
@@ -99,7 +100,8 @@ void children::give_up(self& me, supervised& c) {
   me.stop(exit_reason::shutdown());
 }
 
-// ---- 4. With a backoff it waits before the restart.
+// ---- 4. With a backoff it waits before the restart. Its group does not run without it: the others are stopped now and
+// wait for it. They are started together with it, even if an upgrade changes the strategy meanwhile.
 
 void children::delay(self& me, supervised& c, std::chrono::nanoseconds wait) {
   pending_.add_timer(me, c, wait);
@@ -120,14 +122,25 @@ task<void> children::restart(self& me, supervised& c) {
   ensure(!c.running(), "a running child was to be restarted");
   // From here on the child is down like the others: if one before it fails to start, that one is tried again.
   c.state = child_state::undefined;
-  const restart_range group = range_to_restart(rules_.strategy, c.place, list_.places());
-  ensure(group.first <= c.place && c.place < group.last, "the group to restart does not contain the child that ended");
-  return group.size() == 1 ? start_range(me, group) : restart_group(me, group, c);
+  const restart_range group = group_of(c);
+  ensure(group.contains(c.place), "the group to restart does not contain the child that ended");
+  const bool alone = group.size() == 1 && pending_.followers() == 0;
+  return alone ? start_due(me, {&c}) : restart_group(me, group, c);
 }
 
-task<void> children::restart_group(self& me, restart_range group, const supervised& c) {
-  co_await stop_range(me, group, &c);
-  co_await start_range(me, group);
+task<void> children::restart_group(self& me, restart_range group, supervised& c) {
+  co_await stop_group(me, group, c);
+  co_await start_due(me, take_due(me, group, c));
+}
+
+/// Stops the other children of the group. Children outside of it that wait for one of the group wait for `c` from now
+/// on; there are some only after an upgrade to another strategy.
+task<void> children::stop_group(self& me, restart_range group, supervised& c) {
+  if (pending_.followers() > 0)
+    list_.for_each([&](supervised& each) {
+      if (each.waits_for != nullptr && group.contains(each.waits_for->place)) each.waits_for = &c;
+    });
+  return stop_range(me, group, &c);
 }
 
 namespace {
@@ -135,8 +148,8 @@ constexpr std::size_t stops_per_turn = 64;  // children stopped without a messag
 }
 
 /// Stops the children in the range, the last one first, except the one on whose behalf that is done. Temporary children
-/// are removed.
-task<void> children::stop_range(self& me, restart_range range, const supervised* on_behalf_of) {
+/// are removed. If that one waits for its backoff, those that were up or about to be started wait for it.
+task<void> children::stop_range(self& me, restart_range range, supervised* on_behalf_of) {
   std::optional<exit_decision> why;
   if (on_behalf_of != nullptr)
     why = exit_decision{exit_action::stopped, "restarted together with '" + on_behalf_of->id() + "'"};
@@ -145,6 +158,7 @@ task<void> children::stop_range(self& me, restart_range range, const supervised*
   for (std::size_t i = range.last; i-- > range.first;) {
     if (list_.at(i) == nullptr || list_.at(i) == on_behalf_of) continue;
     supervised& c = *list_.at(i);
+    const bool was_down = c.state == child_state::undefined;
     const pid who = mark_down(me, c);
     if (who) {
       std::optional<stopped_process> stopped = stop_at_once(me, who, *c.spec.shutdown);
@@ -155,22 +169,41 @@ task<void> children::stop_range(self& me, restart_range range, const supervised*
       now = about_now(me, now);
       note_stop(me, c, who, std::move(*stopped), now, why);
     }
-    if (c.temporary()) remove(me, c);
+    if (c.temporary())
+      remove(me, c);
+    else if (!was_down && on_behalf_of != nullptr && on_behalf_of->wait)
+      pending_.add_follower(c, *on_behalf_of);
   }
 }
 
-/// Starts the children in the range up to the first that fails. That one is tried again; those behind it stay down
-/// until it has been started.
-task<void> children::start_range(self& me, restart_range range) {
+/// The children of the group, which are down, and all that wait for `c`, in order. They wait no longer.
+std::vector<supervised*> children::take_due(self& me, restart_range group, const supervised& c) {
+  std::vector<supervised*> due;
+  const restart_range all = pending_.followers() > 0 ? restart_range{0, list_.places()} : group;
+  for (std::size_t i = all.first; i < all.last; ++i) {
+    supervised* each = list_.at(i);
+    if (each == nullptr || (!group.contains(i) && each->waits_for != &c)) continue;
+    (void)mark_down(me, *each);
+    due.push_back(each);
+  }
+  return due;
+}
+
+/// Starts these children up to the first that fails. That one is tried again; those behind it stay down until it has
+/// been started, and wait for it if it has a backoff.
+task<void> children::start_due(self& me, std::vector<supervised*> due) {
   time_point now = time_point::min();
-  for (std::size_t i = range.first; i < range.last; ++i) {
-    if (list_.at(i) == nullptr) continue;
-    supervised& c = *list_.at(i);
+  for (auto next = due.begin(); next != due.end(); ++next) {
+    supervised& c = **next;
     start_result started = co_await launch(me, c);
     now = about_now(me, now);
     const result<pid> up = note_start(me, c, std::move(started), now);
     if (up) continue;
     start_failed(me, c, up.error());
+    const bool gave_up = c.state != child_state::restarting;
+    // With one_for_one the others do not depend on it. They waited for a sibling before an upgrade to that strategy.
+    if (rules_.strategy == strategy::one_for_one && !gave_up) continue;
+    if (c.wait) std::for_each(next + 1, due.end(), [&](supervised* each) { pending_.add_follower(*each, c); });
     co_return;
   }
 }

@@ -18,7 +18,8 @@ child_info supervised::info(self& me) const {
                .start = spec.start};
   if (ended_before()) i.last_reason = last_reason();
   if (running()) i.uptime = me.now() - since;
-  if (wait) i.waits = me.remaining(wait).value_or(std::chrono::nanoseconds{0});
+  if (const timer_ref due = waits_for != nullptr ? waits_for->wait : wait)
+    i.waits = me.remaining(due).value_or(std::chrono::nanoseconds{0});
   return i;
 }
 

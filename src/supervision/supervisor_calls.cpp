@@ -65,6 +65,9 @@ task<result<void>> supervisor::handle(calls::retry_now m, self& me) {
   const auto known = children_->list().find(m.id);
   if (!known) co_return std::unexpected{known.error()};
   supervised& c = **known;
+  if (c.waits_for != nullptr)
+    co_return fail(errc::invalid, "child '" + m.id + "' is started together with '" + c.waits_for->id() +
+                                      "'; call retry_now for that one");
   if (!c.wait) co_return fail(errc::invalid, "child '" + m.id + "' does not wait for a restart");
   children_->cancel_wait(me, c);
   co_await children_->restart(me, c);

@@ -171,7 +171,8 @@ TEST(backoff_restart, in_a_group_stops_the_others_at_once_and_starts_them_with_i
   f.book.take();
   f.crash("b");
   EXPECT_EQ(f.book.take(), (lines{"stop b error", "stop c shutdown", "stop a shutdown"}));
-  EXPECT_EQ(f.state(), "a:undefined b:restarting c:undefined");
+  EXPECT_EQ(f.state(), "a:restarting b:restarting c:restarting");
+  EXPECT_GT(f.ask(which_child(f.tree, "c"))->waits, 0s);
   f.pass(1s + a_tick);
   EXPECT_EQ(f.book.take(), (lines{"start a", "start b", "start c"}));
 }
@@ -191,6 +192,149 @@ TEST(backoff_restart, in_rest_for_one_leaves_those_before_it_running) {
   f.pass(1min);
   EXPECT_EQ(f.who("b"), b) << "and its wait is over";
   EXPECT_EQ(f.state(), "a:running b:running c:running");
+}
+
+// ---- a group that waits
+
+TEST(waiting_group, is_started_even_if_the_strategy_changes_meanwhile) {
+  for (const auto before : {strategy::one_for_all, strategy::rest_for_one})
+    for (const auto after : {strategy::one_for_one, strategy::one_for_all, strategy::rest_for_one}) {
+      family f;
+      const auto spec = [&](strategy how) {
+        return supervisor_spec{.strategy = how,
+                               .limit = generous,
+                               .children = {f.child("a"), f.child("b", {.backoff = doubling}), f.child("c")}};
+      };
+      ASSERT_TRUE(f.start(spec(before)));
+      f.crash("b");
+      EXPECT_TRUE(f.ask(upgrade(f.tree, spec(after))));
+      f.pass(1s + a_tick);
+      EXPECT_EQ(f.state(), "a:running b:running c:running") << to_string(before) << " to " << to_string(after);
+    }
+}
+
+TEST(waiting_group, under_a_new_strategy_does_not_wait_for_one_that_fails_to_start) {
+  family f;
+  const auto spec = [&](strategy how) {
+    return supervisor_spec{
+        .strategy = how,
+        .limit = generous,
+        .children = {f.child("a", {.backoff = doubling}), f.child("b", {.backoff = doubling}), f.child("c")}};
+  };
+  ASSERT_TRUE(f.start(spec(strategy::one_for_all)));
+  f.crash("b");
+  EXPECT_TRUE(f.ask(upgrade(f.tree, spec(strategy::one_for_one))));
+  f.book.starts["a"] = {"fail"};
+  f.pass(1s + a_tick);
+  EXPECT_EQ(f.state(), "a:restarting b:running c:running");
+  f.pass(2s);
+  EXPECT_EQ(f.state(), "a:running b:running c:running");
+}
+
+TEST(waiting_group, waits_for_another_child_that_ends_meanwhile) {
+  family f;
+  const auto spec = [&](strategy how) {
+    return supervisor_spec{.strategy = how,
+                           .limit = generous,
+                           .children = {f.child("a"), f.child("b"), f.child("c", {.backoff = doubling})}};
+  };
+  ASSERT_TRUE(f.start(spec(strategy::one_for_all)));
+  EXPECT_TRUE(f.ask(terminate_child(f.tree, "b")));
+  f.crash("c");
+  EXPECT_EQ(f.state(), "a:restarting b:undefined c:restarting") << "b was stopped by a call before";
+  EXPECT_TRUE(f.ask(restart_child(f.tree, "b")));
+  EXPECT_TRUE(f.ask(upgrade(f.tree, spec(strategy::rest_for_one))));
+  f.crash("b");
+  EXPECT_EQ(f.state(), "a:running b:running c:running") << "a waited for c, which was restarted with b";
+}
+
+TEST(waiting_group, keeps_the_supervisor_from_ending_for_lack_of_significant_children) {
+  family f;
+  const child_options significant{.restart = restart::transient, .significant = true};
+  ASSERT_TRUE(f.start(
+      {.strategy = strategy::rest_for_one,
+       .limit = generous,
+       .auto_shutdown = auto_shutdown::all_significant,
+       .children = {f.child("a", significant), f.child("b", {.backoff = doubling}), f.child("c", significant)}}));
+  f.crash("b");
+  f.finish("a", exit_reason::normal());
+  EXPECT_FALSE(f.ended()) << "c has not ended by itself";
+  f.pass(1s + a_tick);
+  EXPECT_EQ(f.state(), "a:undefined b:running c:running");
+  f.finish("c", exit_reason::normal());
+  EXPECT_EQ(f.ended(), exit_reason::shutdown());
+}
+
+TEST(waiting_group, is_started_when_the_child_it_waits_for_is_terminated) {
+  family f;
+  ASSERT_TRUE(f.start({.strategy = strategy::one_for_all,
+                       .limit = generous,
+                       .children = {f.child("a"), f.child("b", {.backoff = doubling}), f.child("c")}}));
+  f.crash("b");
+  f.book.take();
+  EXPECT_TRUE(f.ask(terminate_child(f.tree, "b")));
+  EXPECT_EQ(f.book.take(), (lines{"start a", "start c"}));
+  EXPECT_EQ(f.state(), "a:running b:undefined c:running");
+  f.pass(1h);
+  EXPECT_EQ(f.state(), "a:running b:undefined c:running");
+}
+
+TEST(waiting_group, includes_a_child_with_a_wait_of_its_own) {
+  family f;
+  ASSERT_TRUE(
+      f.start({.strategy = strategy::rest_for_one,
+               .limit = generous,
+               .children = {f.child("a", {.backoff = doubling}), f.child("b", {.backoff = doubling}), f.child("c")}}));
+  f.crash("b");
+  f.crash("a");
+  EXPECT_TRUE(f.ask(terminate_child(f.tree, "a")));
+  EXPECT_EQ(f.state(), "a:undefined b:running c:running");
+}
+
+TEST(waiting_group, waits_on_when_a_start_fails) {
+  family f;
+  ASSERT_TRUE(
+      f.start({.strategy = strategy::one_for_all,
+               .limit = generous,
+               .children = {f.child("a", {.backoff = doubling}), f.child("b", {.backoff = doubling}), f.child("c")}}));
+  f.crash("b");
+  f.book.starts["a"] = {"fail"};
+  f.pass(1s + a_tick);
+  EXPECT_EQ(f.state(), "a:restarting b:restarting c:restarting") << "b and c wait for a now";
+  EXPECT_TRUE(f.ask(terminate_child(f.tree, "a")));
+  EXPECT_EQ(f.state(), "a:undefined b:running c:running");
+}
+
+TEST(waiting_group, gives_up_like_any_child_if_one_fails_to_start_too_often) {
+  family f;
+  const auto spec = [&](strategy how) {
+    return supervisor_spec{.strategy = how,
+                           .limit = {.restarts = 1, .within = 1h},
+                           .children = {f.child("a", {.backoff = doubling}), f.child("b", {.backoff = doubling})}};
+  };
+  ASSERT_TRUE(f.start(spec(strategy::one_for_all)));
+  f.crash("b");
+  EXPECT_TRUE(f.ask(upgrade(f.tree, spec(strategy::one_for_one))));
+  f.book.starts["a"] = {"fail"};
+  f.book.take();
+  f.pass(1s + a_tick);
+  EXPECT_EQ(f.ended(), exit_reason::shutdown());
+  EXPECT_EQ(f.book.take(), (lines{"fail a"})) << "b was not started for nothing";
+}
+
+TEST(waiting_group, can_lose_a_member_by_a_call) {
+  family f;
+  ASSERT_TRUE(f.start({.strategy = strategy::rest_for_one,
+                       .limit = generous,
+                       .children = {f.child("a", {.backoff = doubling}), f.child("b"), f.child("c")}}));
+  f.crash("a");
+  EXPECT_EQ(f.ask(restart_child(f.tree, "b")).error().code(), supervision_errc::restarting);
+  EXPECT_EQ(f.ask(retry_now(f.tree, "b")).error().text(),
+            "child 'b' is started together with 'a'; call retry_now for that one");
+  EXPECT_TRUE(f.ask(terminate_child(f.tree, "b")));
+  EXPECT_TRUE(f.ask(delete_child(f.tree, "b")));
+  EXPECT_TRUE(f.ask(retry_now(f.tree, "a")));
+  EXPECT_EQ(f.state(), "a:running c:running");
 }
 
 TEST(backoff_restart, with_jitter_stays_within_its_share) {

@@ -104,7 +104,7 @@ task<> has_a_foreign_timer(self& me) {
   supervised c{idle_child("a")};
   pending_restarts pending;
   c.wait = me.start_timer(1s);
-  expect_broken(broken_by([&] { pending.cancel_timer(me, c); }), "a timer that its supervisor does not know");
+  expect_broken(broken_by([&] { pending.cancel(me, c); }), "a timer that its supervisor does not know");
   co_return;
 }
 TEST(pending_restart_invariant, a_child_waits_for_a_known_timer) { in_a_process(has_a_foreign_timer); }

@@ -18,6 +18,7 @@ struct restart_range {
   std::size_t first = 0;
   std::size_t last = 0;
   [[nodiscard]] constexpr std::size_t size() const noexcept { return last - first; }
+  [[nodiscard]] constexpr bool contains(std::size_t place) const noexcept { return first <= place && place < last; }
   friend constexpr bool operator==(const restart_range&, const restart_range&) = default;
 };
 

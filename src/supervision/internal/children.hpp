@@ -58,12 +58,11 @@ class children {
   [[nodiscard]] result<pid> note_start(self& me, supervised& c, start_result started, time_point now);
   /// Adds a child and starts it. A child that could not be started is removed again, and the error names it.
   [[nodiscard]] task<result<pid>> start_new(self& me, child_spec spec);
-  /// Stops one child, whether it runs or not. It is removed if it is not kept while it is down.
-  [[nodiscard]] task<void> stop_one(self& me, supervised& c, exit_decision why);
-  /// The same because a caller has asked for it.
+  /// Stops one child because a caller has asked for it, whether it runs or not. It is removed if it is not kept while
+  /// it is down. Then the children that wait for it are started.
   [[nodiscard]] task<void> terminate_one(self& me, supervised& c);
   /// Stops waiting for the backoff of a child; the caller restarts it.
-  void cancel_wait(self& me, supervised& c) { pending_.cancel_timer(me, c); }
+  void cancel_wait(self& me, supervised& c) { pending_.cancel(me, c); }
 
   // -- the list
 
@@ -85,9 +84,14 @@ class children {
   void delay(self& me, supervised& c, std::chrono::nanoseconds wait);
   [[nodiscard]] next_restart ask_for_restart(self& me, supervised& c, time_point now,
                                              std::optional<std::chrono::nanoseconds> uptime, const backoff* wait);
-  [[nodiscard]] task<void> restart_group(self& me, restart_range group, const supervised& c);
-  [[nodiscard]] task<void> stop_range(self& me, restart_range range, const supervised* on_behalf_of);
-  [[nodiscard]] task<void> start_range(self& me, restart_range range);
+  [[nodiscard]] restart_range group_of(const supervised& c) const {
+    return range_to_restart(rules_.strategy, c.place, list_.places());
+  }
+  [[nodiscard]] task<void> stop_group(self& me, restart_range group, supervised& c);
+  [[nodiscard]] task<void> restart_group(self& me, restart_range group, supervised& c);
+  [[nodiscard]] task<void> stop_range(self& me, restart_range range, supervised* on_behalf_of);
+  [[nodiscard]] std::vector<supervised*> take_due(self& me, restart_range group, const supervised& c);
+  [[nodiscard]] task<void> start_due(self& me, std::vector<supervised*> due);
   void start_failed(self& me, supervised& c, const error& why);
 
   // -- children.cpp

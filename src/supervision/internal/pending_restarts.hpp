@@ -6,8 +6,9 @@
 
 namespace coppice::detail {
 
-/// A child whose restart is pending is `restarting`: it waits for the timer of its backoff, or, after a start that
-/// failed, for a message of the supervisor to itself.
+/// A child whose restart is pending is `restarting`. It waits for the timer of its backoff, or, after a start that
+/// failed, for a message of the supervisor to itself, or for a sibling that has a backoff and is restarted together
+/// with it.
 class pending_restarts {
  public:
   /// Restarts the child after `wait`.
@@ -26,6 +27,16 @@ class pending_restarts {
     me.send(me.id(), calls::retry_start{number});
   }
 
+  /// Starts the child together with `sibling`, whose restart is pending.
+  void add_follower(supervised& c, supervised& sibling) {
+    ensure(!c.wait && c.waits_for == nullptr, "a child that waits for its restart was to wait for a sibling");
+    c.state = child_state::restarting;
+    c.waits_for = &sibling;
+    ++followers_;
+  }
+  /// How many children wait for a sibling.
+  [[nodiscard]] std::size_t followers() const noexcept { return followers_; }
+
   /// The child whose timer has fired; null if the wait was cancelled.
   [[nodiscard]] supervised* take_timer(timer_ref wait) {
     const std::optional<supervised*> known = waiting_.take(wait.value());
@@ -38,10 +49,14 @@ class pending_restarts {
   /// The child to try again; null if it was started, stopped or removed meanwhile.
   [[nodiscard]] supervised* take_retry(std::uint64_t number) {
     const std::optional<supervised*> known = retrying_.take(number);
-    return known && (*known)->state == child_state::restarting && !(*known)->wait ? *known : nullptr;
+    if (!known || (*known)->state != child_state::restarting) return nullptr;
+    return !(*known)->wait && (*known)->waits_for == nullptr ? *known : nullptr;
   }
 
-  void cancel_timer(self& me, supervised& c) {
+  /// The child waits neither for a timer nor for a sibling any more.
+  void cancel(self& me, supervised& c) {
+    if (c.waits_for != nullptr) --followers_;
+    c.waits_for = nullptr;
     if (!c.wait) return;
     me.cancel(c.wait);
     const bool known = waiting_.erase(c.wait.value());
@@ -50,7 +65,7 @@ class pending_restarts {
   }
   /// Before a child is removed.
   void forget(self& me, supervised& c) {
-    cancel_timer(me, c);
+    cancel(me, c);
     if (retrying_.empty()) return;
     std::vector<std::uint64_t> numbers;
     retrying_.for_each([&](std::uint64_t number, const supervised* each) {
@@ -67,6 +82,7 @@ class pending_restarts {
   flat_map<std::uint64_t, supervised*, number_hash> waiting_;   // by the timer of their backoff
   flat_map<std::uint64_t, supervised*, number_hash> retrying_;  // by the number in the message
   std::uint64_t numbers_ = 0;
+  std::size_t followers_ = 0;
 };
 
 }  // namespace coppice::detail

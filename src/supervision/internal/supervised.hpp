@@ -11,9 +11,10 @@ struct supervised {
   /// Changes when the supervisor is upgraded. `shutdown` is always set. `start` is empty for a temporary child that was
   /// started: it is never started again, and the arguments need not be kept.
   child_spec spec;
-  pid who;             // the process; while the child is down, the last one
-  time_point since{};  // when the process was started
-  timer_ref wait{};    // set while a restart waits for its backoff
+  pid who;                          // the process; while the child is down, the last one
+  time_point since{};               // when the process was started
+  timer_ref wait{};                 // set while a restart waits for its backoff
+  supervised* waits_for = nullptr;  // the sibling with a backoff with which the child is started again
   std::uint64_t restarts = 0;
   std::uint32_t failures = 0;  // in a row, for the backoff
   std::uint32_t place = 0;     // in the list of children

@@ -35,6 +35,7 @@ constexpr std::array expected_marks{
     "killed because it was frozen",
     "shut down by any",
     "shut down by the last",
+    "started without the child it followed",
     "terminated between two attempts",
     "terminated while it waits",
     "the root lived to the end",

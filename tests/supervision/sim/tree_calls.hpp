@@ -56,7 +56,8 @@ inline std::optional<answer> serve_for(state& s, kid& k, const call& c, std::siz
       if (k.is == kid::status::running) s.todo.push_back({.what = step::kind::stop, .child = k.number});
       if (k.is == kid::status::waiting) mark("terminated while it waits");
       if (k.is == kid::status::retrying) mark("terminated between two attempts");
-      if (k.is != kid::status::running) k.is = kid::status::down;
+      if (k.is != kid::status::running) k.go_down();
+      start_followers(s, k.number);
       if (k.temporary()) s.todo.push_back({.what = step::kind::forget, .child = k.number});
       s.todo.push_back({.what = step::kind::reply, .call = number});
       return std::nullopt;

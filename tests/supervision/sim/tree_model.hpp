@@ -183,7 +183,8 @@ class model {
       return;
     if (e.said == event::abandoned && !s.flags->abandon_after) return;
     if (e.said == event::abandoned) mark("abandoned");
-    k.is = kid::status::down;
+    k.go_down();
+    if (now.leader != 0) k.follow(now.leader);
     s.todo.pop_front();
     s.go_on();
     into.push_back(std::move(s));
@@ -251,6 +252,7 @@ class model {
     if (!s.idle() || s.calls != sent_.size() || !s.replies.empty()) return;
     std::set<pid> running;
     for (kid& k : s.kids) {
+      if (k.is == kid::status::following && s.at(k.leader).is != kid::status::waiting) return;
       if (k.is == kid::status::retrying || (k.is == kid::status::waiting && k.due_high < e.at)) return;
       k.retries.clear();
       if (k.is != kid::status::running) continue;
@@ -291,7 +293,7 @@ inline std::string model::to_string(const entry& e) {
 }
 
 inline std::string model::describe(const entry& last) const {
-  static constexpr std::array status{"running", "down", "waiting", "retrying"};
+  static constexpr std::array status{"running", "down", "waiting", "retrying", "following"};
   static constexpr std::array steps{"stop", "forget", "start", "starting", "say", "reply"};
   std::string text = "  " + std::string{coppice::to_string(mine_.spec->strategy)};
   for (const state& s : states_) {

@@ -9,7 +9,8 @@
 namespace coppice::random_trees {
 
 struct kid {
-  enum class status : std::uint8_t { running, down, waiting, retrying };
+  /// following: started again together with the sibling `leader`, which waits
+  enum class status : std::uint8_t { running, down, waiting, retrying, following };
   std::size_t number = 0;
   std::shared_ptr<const child_spec> spec;
   status is = status::down;
@@ -20,7 +21,16 @@ struct kid {
   time_point due_low{};   // when a wait is over: chance may be part of it
   time_point due_high{};
   std::vector<std::size_t> retries{};  // on their way; each behind so many calls
+  std::size_t leader = 0;              // while it is following
 
+  void follow(std::size_t whom) {
+    is = status::following;
+    leader = whom;
+  }
+  void go_down() {
+    is = status::down;
+    leader = 0;
+  }
   [[nodiscard]] bool temporary() const { return spec->restart == restart::temporary; }
   [[nodiscard]] child_state state() const {
     if (is == status::running) return child_state::running;
@@ -47,6 +57,7 @@ struct step {
   std::size_t number = 0;  // of the attempt
   std::optional<std::size_t> call{};
   answer with{};
+  std::size_t leader = 0;  // of a stop: the child follows this one then
   friend bool operator==(const step&, const step&) = default;
 };
 
@@ -112,30 +123,57 @@ inline std::size_t first_of_group(const state& s, std::size_t number) {
   return static_cast<std::size_t>(found - s.kids.begin());
 }
 
-/// Stops the group in reverse order; temporary children are removed.
+/// Stops the group in reverse order; temporary children are removed. If the child waits, those that were not down
+/// follow it. Children outside of the group that follow one of the group follow this child.
 inline void stop_group(state& s, std::size_t number) {
-  if (s.flags->strategy == strategy::one_for_one) return;
+  const bool alone = s.flags->strategy == strategy::one_for_one;
+  const bool waits = s.at(number).is == kid::status::waiting;
   const std::size_t first = first_of_group(s, number);
+  for (kid& k : s.kids) {
+    if (k.is != kid::status::following) continue;
+    for (std::size_t i = first; i < s.kids.size(); ++i)
+      if (s.kids[i].number == k.leader && (!alone || k.leader == number)) {
+        k.leader = number;
+        if (k.number < s.kids[first].number) mark("a child follows one of another group");
+        break;
+      }
+  }
+  if (alone) return;
   for (std::size_t i = s.kids.size(); i-- > first;) {
     kid& k = s.kids[i];
     if (k.number == number) continue;
     if (k.is == kid::status::running)
-      s.todo.push_back({.what = step::kind::stop, .child = k.number});
+      s.todo.push_back({.what = step::kind::stop, .child = k.number, .leader = waits ? number : 0});
+    else if (waits && k.is != kid::status::down)
+      k.follow(number);
     else
-      k.is = kid::status::down;  // it does not wait any more
+      k.go_down();  // it does not wait any more
     if (k.temporary()) s.todo.push_back({.what = step::kind::forget, .child = k.number});
   }
 }
 
 /// When a child in front of it fails to start, it is down like the others, and the retry belongs to that child.
 inline void restart_group(state& s, std::size_t number) {
-  s.at(number).is = kid::status::down;
+  s.at(number).go_down();
   stop_group(s, number);
   const bool alone = s.flags->strategy == strategy::one_for_one;
   const std::size_t first = first_of_group(s, number);
-  for (std::size_t i = first; i < s.kids.size(); ++i) {
-    const kid& k = s.kids[i];
-    if (k.number != number && (alone || k.temporary())) continue;
+  for (std::size_t i = 0; i < s.kids.size(); ++i) {
+    kid& k = s.kids[i];
+    const bool follows = k.is == kid::status::following && k.leader == number;
+    const bool in_group = i >= first && !alone && !k.temporary();
+    if (k.number != number && !follows && !in_group) continue;
+    if (follows) k.go_down();
+    s.todo.push_back({.what = step::kind::start, .child = k.number, .because = step::why::again});
+  }
+}
+
+/// The child will not be restarted: those that follow it are started without it.
+inline void start_followers(state& s, std::size_t number) {
+  for (kid& k : s.kids) {
+    if (k.is != kid::status::following || k.leader != number) continue;
+    mark("started without the child it followed");
+    k.go_down();
     s.todo.push_back({.what = step::kind::start, .child = k.number, .because = step::why::again});
   }
 }
@@ -266,11 +304,17 @@ inline void start_fails(state s, time_point now, std::size_t calls, std::vector<
       return;
     case step::why::again: break;
   }
-  if (std::erase_if(s.todo, [](const step& x) { return x.what == step::kind::start; }) > 0)
-    mark("a group was restarted in part");
+  std::vector<std::size_t> behind;
+  if (s.flags->strategy != strategy::one_for_one)
+    std::erase_if(s.todo, [&](const step& x) {
+      if (x.what == step::kind::start) behind.push_back(x.child);
+      return x.what == step::kind::start;
+    });
+  if (!behind.empty()) mark("a group was restarted in part");
   if (k.spec->backoff)
     return with_one_more(s, failed.child, {now, now}, into, [&](state& next) {
       wait_for_restart(next, failed.child, now);
+      for (const std::size_t each : behind) next.at(each).follow(failed.child);
       next.todo.push_front({.what = step::kind::say, .child = failed.child, .says = event::delayed});
     });
   k.is = kid::status::retrying;
