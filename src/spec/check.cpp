@@ -1,4 +1,5 @@
 // The faults for which a supervisor refuses its children.
+#include <span>
 #include <unordered_set>
 
 #include <coppice/spec/child_spec.hpp>
@@ -87,13 +88,13 @@ class child_check {
   std::vector<spec_fault>& into_;
 };
 
-enum class depth : std::uint8_t { own, nested };
-
-std::vector<spec_fault> collect(const std::vector<child_spec>& specs, auto_shutdown when,
-                                const std::vector<std::string>& path, depth how_far) {
+std::vector<spec_fault> collect(std::span<const child_spec> specs, auto_shutdown when,
+                                const std::vector<std::string>& path) {
   std::vector<spec_fault> faults;
   std::unordered_set<std::string_view> ids;
   ids.reserve(specs.size());
+  std::vector<std::string> below = path;
+  below.emplace_back();
   for (std::size_t place = 0; place < specs.size(); ++place) {
     const child_spec& spec = specs[place];
     child_check{spec, place, path, faults}.run(when);
@@ -101,9 +102,8 @@ std::vector<spec_fault> collect(const std::vector<child_spec>& specs, auto_shutd
       faults.push_back(
           {path, errc::duplicate_id,
            "two children have the id '" + spec.id + "'; give one of them another id with .with({.id = \"...\"})"});
-    if (how_far == depth::own || !spec.start) continue;
-    std::vector<std::string> below = path;
-    below.push_back(spec.id);
+    if (!spec.start) continue;
+    below.back() = spec.id;
     spec.start.how().find_faults(below, faults);
   }
   return faults;
@@ -113,23 +113,12 @@ std::vector<spec_fault> collect(const std::vector<child_spec>& specs, auto_shutd
 
 std::vector<spec_fault> find_faults(const std::vector<child_spec>& specs, auto_shutdown when,
                                     const std::vector<std::string>& path) {
-  return collect(specs, when, path, depth::nested);
+  return collect(specs, when, path);
 }
 
-result<void> check(const child_spec& spec, auto_shutdown when) { return to_result(find_faults({spec}, when)); }
+result<void> check(const child_spec& spec, auto_shutdown when) { return to_result(collect({&spec, 1}, when, {})); }
 result<void> check(const std::vector<child_spec>& specs, auto_shutdown when) {
   return to_result(find_faults(specs, when));
 }
-
-namespace detail {
-result<void> check_own(const child_spec& spec, auto_shutdown when) {
-  std::vector<spec_fault> faults;
-  child_check{spec, 0, {}, faults}.run(when);
-  return to_result(faults);
-}
-result<void> check_own(const std::vector<child_spec>& specs, auto_shutdown when) {
-  return to_result(collect(specs, when, {}, depth::own));
-}
-}  // namespace detail
 
 }  // namespace coppice

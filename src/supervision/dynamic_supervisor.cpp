@@ -49,8 +49,7 @@ task<void> dynamic_supervisor::handle(calls::retry_start m, self& me) { return c
 
 task<result<pid>> dynamic_supervisor::handle(calls::start_child m, self& me) {
   if (m.spec.id.empty()) m.spec.id = "child";
-  if (auto sensible = detail::check_own(m.spec, auto_shutdown::never); !sensible)
-    return detail::refused_start(sensible.error());
+  if (auto sensible = check(m.spec, auto_shutdown::never); !sensible) return detail::refused_start(sensible.error());
   if (const std::size_t n = children_->list().size(); max_children_ && n >= *max_children_)
     return detail::refused_start(
         error{errc::capacity, "there are " + std::to_string(n) + " children, and max_children allows no more"});

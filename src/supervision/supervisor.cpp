@@ -74,12 +74,6 @@ std::vector<spec_fault> own_faults(const supervisor_spec& spec, const std::vecto
   return faults;
 }
 
-/// Without a look into nested supervisors, which check their own children when they start.
-result<void> check_without_nested(const supervisor_spec& spec) {
-  if (auto sensible = to_result(own_faults(spec, {})); !sensible) return sensible;
-  return check_own(spec.children, spec.auto_shutdown);
-}
-
 child_rules rules_of(const supervisor_spec& spec) {
   return {.strategy = spec.strategy,
           .auto_shutdown = spec.auto_shutdown,
@@ -107,7 +101,7 @@ task<init_result> supervisor::init(self& me) {
   std::optional<supervisor_spec> spec = init_();
   init_ = nullptr;
   if (!spec) co_return init_result::ignore();
-  if (auto sensible = detail::check_without_nested(*spec); !sensible)
+  if (auto sensible = check(*spec); !sensible)
     co_return init_result::stop(exit_reason::error(sensible.error().to_string()), sensible.error());
   children_ = std::make_unique<detail::children>(detail::rules_of(*spec), std::move(spec->children));
   const result<void> started = co_await children_->start_all(me);
@@ -123,7 +117,7 @@ task<void> supervisor::handle(calls::retry_start m, self& me) { return children_
 
 /// Running children stay, and nothing is started.
 result<void> supervisor::handle(calls::upgrade m) {
-  if (auto sensible = detail::check_without_nested(m.spec); !sensible) return sensible;
+  if (auto sensible = check(m.spec); !sensible) return sensible;
   for (child_spec& changed : std::exchange(m.spec.children, {})) {
     if (const auto known = children_->list().find(changed.id))
       children_->list().replace_spec(**known, std::move(changed));

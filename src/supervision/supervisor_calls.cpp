@@ -9,7 +9,7 @@ using detail::supervised;
 
 task<result<pid>> supervisor::handle(calls::start_child m, self& me) {
   detail::children& all = *children_;
-  if (auto sensible = detail::check_own(m.spec, all.rules().auto_shutdown); !sensible)
+  if (auto sensible = check(m.spec, all.rules().auto_shutdown); !sensible)
     return detail::refused_start(sensible.error());
   if (const auto known = all.list().find(m.spec.id)) {
     const std::string name = "child '" + m.spec.id + "'";

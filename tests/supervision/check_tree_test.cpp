@@ -49,6 +49,37 @@ TEST(check_tree, looks_into_partitions_and_dynamic_supervisors) {
                             }));
 }
 
+child_spec with_two_of_the_same_id(family& f) {
+  return child<supervisor>(supervisor_spec{.children = {f.child("x"), f.child("x")}}).with({.id = "sub"});
+}
+
+TEST(check_tree, is_done_by_a_supervisor_before_it_starts_its_first_child) {
+  family f;
+  const auto started = f.start({.children = {f.child("a"), with_two_of_the_same_id(f)}});
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), errc::duplicate_id);
+  EXPECT_EQ(f.book.take(), lines{});
+}
+
+TEST(check_tree, is_done_by_an_upgrade) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {f.child("a")}}));
+  const auto upgraded = f.ask(upgrade(f.tree, {.children = {f.child("a"), with_two_of_the_same_id(f)}}));
+  ASSERT_FALSE(upgraded);
+  EXPECT_EQ(upgraded.error().code(), errc::duplicate_id);
+  EXPECT_EQ(f.state(), "a:running") << "nothing has changed";
+}
+
+TEST(check_tree, is_done_for_each_child_that_is_added) {
+  family f;
+  ASSERT_TRUE(f.start({}));
+  EXPECT_EQ(f.ask(start_child(f.tree, with_two_of_the_same_id(f))).error().code(), errc::duplicate_id);
+  EXPECT_EQ(f.state(), "");
+  const auto pool = start_dynamic_supervisor(f.rt());
+  ASSERT_TRUE(pool);
+  EXPECT_EQ(f.ask(start_child(*pool, with_two_of_the_same_id(f))).error().code(), errc::duplicate_id);
+}
+
 struct never_asked {
   static supervisor_spec init() {
     ADD_FAILURE() << "init runs only in a new supervisor";

@@ -150,10 +150,4 @@ namespace detail {
 /// Whether a supervisor would accept all of them together; in addition `duplicate_id`.
 [[nodiscard]] result<void> check(const std::vector<child_spec>& specs, auto_shutdown when = auto_shutdown::never);
 
-namespace detail {
-/// As `check`, but without a look into nested supervisors, which check their own children when they start.
-[[nodiscard]] result<void> check_own(const child_spec& spec, auto_shutdown when);
-[[nodiscard]] result<void> check_own(const std::vector<child_spec>& specs, auto_shutdown when);
-}  // namespace detail
-
 }  // namespace coppice
