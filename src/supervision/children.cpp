@@ -80,8 +80,11 @@ task<result<pid>> children::start_new(self& me, child_spec spec) {
 result<pid> children::note_start(self& me, supervised& c, start_result started, time_point now) {
   ensure(!c.running(), "a running child was started");
   if (error* why = std::get_if<error>(&started)) return std::unexpected{std::move(*why)};
-  if (rules_.dynamic) by_last_pid_.erase(c.who);
   const pid* who = std::get_if<pid>(&started);
+  if (who != nullptr && !running_.add(*who, c))
+    return fail(errc::start_failed, "the start function returned " + to_string(*who) +
+                                        ", which is the process of child '" + running_.find(*who)->id() + "'");
+  if (rules_.dynamic) by_last_pid_.erase(c.who);
   if (who == nullptr) {
     c.state = child_state::undefined;
     if (!kept_while_down(c)) remove(me, c);
@@ -90,7 +93,6 @@ result<pid> children::note_start(self& me, supervised& c, start_result started, 
   c.state = child_state::running;
   c.who = *who;
   c.since = now;
-  running_.add(c);
   if (c.temporary()) c.spec.start = {};
   report(me,
          {log_level::info,

@@ -116,7 +116,7 @@ task<> marked_down_too_early(self& me) {
   running_children running;
   c.who = me.spawn_link(idles);
   c.state = child_state::running;
-  running.add(c);
+  EXPECT_TRUE(running.add(c.who, c));
   me.kill(c.who);
   const exited x = co_await me.receive<exited>();
   c.state = child_state::undefined;

@@ -44,6 +44,23 @@ TEST(body_child, that_fails_right_away_is_a_restart_and_no_failed_start) {
 
 // ---- start functions
 
+task<start_result> starts_once(self& sup, journal* book) {
+  if (!book->pids["x"]) book->pids["x"] = sup.spawn_link(lives, book, std::string{"x"});
+  co_return book->pids["x"];
+}
+TEST(start_function, that_returns_the_process_of_another_child_has_failed) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {child(starts_once, &f.book).with({.id = "a"})}}));
+  const auto second = f.ask(start_child(f.tree, child(starts_once, &f.book).with({.id = "b"})));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().root().text(),
+            "the start function returned " + to_string(f.who("x")) + ", which is the process of child 'a'");
+  EXPECT_EQ(f.state(), "a:running");
+  EXPECT_TRUE(f.rt().alive(f.who("x")));
+  EXPECT_TRUE(f.ask(terminate_child(f.tree, "a")));
+  EXPECT_FALSE(f.rt().alive(f.who("x"))) << "it still belongs to a";
+}
+
 struct plan {
   journal* book;
   std::deque<std::string> next;

@@ -10,7 +10,8 @@ namespace coppice::detail {
 /// the supervisor waited for something else.
 class running_children final : public death_watcher {
  public:
-  void add(supervised& c) { by_pid_.insert(c.who, &c); }
+  /// False: the process belongs to another child.
+  [[nodiscard]] bool add(pid who, supervised& c) { return by_pid_.insert(who, &c); }
   void remove(pid who) { by_pid_.erase(who); }
   [[nodiscard]] std::size_t size() const noexcept { return by_pid_.size(); }
   /// Null: not a running child.
