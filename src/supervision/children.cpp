@@ -132,7 +132,7 @@ task<void> children::terminate_one(self& me, supervised& c) {
     note_stop(me, c, who, std::move(*stopped), me.now(), why);
   }
   if (!kept_while_down(c)) remove(me, c);
-  if (!due.empty()) co_await start_due(me, std::move(due));
+  if (!due.empty()) (void)co_await start_due(me, std::move(due));
 }
 
 /// Before a stop: the child is down from here on, and no restart is pending. Returns its process; nobody if it was

@@ -23,7 +23,7 @@ task<void> children::handle_exit(self& me, exited x) {
   const next_restart next = ask_for_restart(me, c, now, now - c.since, c.spec.backoff.get());
   if (!next.allowed) co_return;
   if (!c.spec.backoff) {
-    co_await restart(me, c);
+    (void)co_await restart(me, c);
     co_return;
   }
   delay(me, c, next.wait);
@@ -112,13 +112,13 @@ void children::delay(self& me, supervised& c, std::chrono::nanoseconds wait) {
 
 task<void> children::handle_backoff_over(self& me, timer_ref wait) {
   supervised* c = pending_.take_timer(wait);
-  if (c != nullptr) co_await restart(me, *c);
+  if (c != nullptr) (void)co_await restart(me, *c);
 }
 
 // ---- 5. The restart. By the strategy it concerns the child alone, all children, or those behind it as well: the
 // others are stopped in reverse order, then all are started in order.
 
-task<void> children::restart(self& me, supervised& c) {
+task<result<void>> children::restart(self& me, supervised& c) {
   ensure(!c.running(), "a running child was to be restarted");
   // From here on the child is down like the others: if one before it fails to start, that one is tried again.
   c.state = child_state::undefined;
@@ -128,9 +128,10 @@ task<void> children::restart(self& me, supervised& c) {
   return alone ? start_due(me, {&c}) : restart_group(me, group, c);
 }
 
-task<void> children::restart_group(self& me, restart_range group, supervised& c) {
+task<result<void>> children::restart_group(self& me, restart_range group, supervised& c) {
   co_await stop_group(me, group, c);
-  co_await start_due(me, take_due(me, group, c));
+  result<void> started = co_await start_due(me, take_due(me, group, c));
+  co_return started;
 }
 
 /// Stops the other children of the group. Children outside of it that wait for one of the group wait for `c` from now
@@ -190,8 +191,9 @@ std::vector<supervised*> children::take_due(self& me, restart_range group, const
 }
 
 /// Starts these children up to the first that fails. That one is tried again; those behind it stay down until it has
-/// been started, and wait for it if it has a backoff.
-task<void> children::start_due(self& me, std::vector<supervised*> due) {
+/// been started, and wait for it if it has a backoff. Returns the first failure.
+task<result<void>> children::start_due(self& me, std::vector<supervised*> due) {
+  result<void> outcome;
   time_point now = time_point::min();
   for (auto next = due.begin(); next != due.end(); ++next) {
     supervised& c = **next;
@@ -200,12 +202,14 @@ task<void> children::start_due(self& me, std::vector<supervised*> due) {
     const result<pid> up = note_start(me, c, std::move(started), now);
     if (up) continue;
     start_failed(me, c, up.error());
+    if (outcome) outcome = std::unexpected{not_started(c.id(), up.error())};
     const bool gave_up = c.state != child_state::restarting;
     // With one_for_one the others do not depend on it. They waited for a sibling before an upgrade to that strategy.
     if (rules_.strategy == strategy::one_for_one && !gave_up) continue;
     if (c.wait) std::for_each(next + 1, due.end(), [&](supervised* each) { pending_.add_follower(*each, c); });
-    co_return;
+    break;
   }
+  co_return outcome;
 }
 
 // ---- 6. A start has failed: another attempt, which counts as a restart, after the backoff or after the mail that is
@@ -228,7 +232,7 @@ task<void> children::handle_retry(self& me, std::uint64_t number) {
   supervised* c = pending_.take_retry(number);
   if (c == nullptr) co_return;
   const next_restart next = ask_for_restart(me, *c, me.now(), std::nullopt, nullptr);
-  if (next.allowed) co_await restart(me, *c);
+  if (next.allowed) (void)co_await restart(me, *c);
 }
 
 }  // namespace coppice::detail

@@ -70,8 +70,8 @@ task<result<void>> supervisor::handle(calls::retry_now m, self& me) {
                                       "'; call retry_now for that one");
   if (!c.wait) co_return fail(errc::invalid, "child '" + m.id + "' does not wait for a restart");
   children_->cancel_wait(me, c);
-  co_await children_->restart(me, c);
-  co_return result<void>{};
+  result<void> restarted = co_await children_->restart(me, c);
+  co_return restarted;
 }
 
 std::vector<child_info> supervisor::handle(calls::which_children, self& me) { return children_->infos(me); }

@@ -114,6 +114,23 @@ TEST(retry_now_call, ends_the_wait) {
   EXPECT_EQ(f.ask(which_child(f.tree, "a"))->restarts, 1U);
 }
 
+TEST(retry_now_call, tells_that_the_start_failed) {
+  family f;
+  const backoff long_wait{.first = 1h, .cap = 1h};
+  ASSERT_TRUE(f.start({.strategy = strategy::one_for_all,
+                       .limit = {.restarts = 2, .within = 1min},
+                       .children = {f.child("a"), f.child("b", {.backoff = long_wait})}}));
+  f.crash("b");
+  f.book.starts["b"] = {"fail"};
+  const auto failed = f.ask(retry_now(f.tree, "b"));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error(), (error{errc::start_failed, "child 'b' could not be started"}));
+  EXPECT_EQ(failed.error().root().text(), "error: failed");
+  EXPECT_EQ(f.state(), "a:running b:restarting");
+  EXPECT_TRUE(f.ask(retry_now(f.tree, "b")));
+  EXPECT_EQ(f.state(), "a:running b:running");
+}
+
 TEST(backoff_restart, whose_start_fails_waits_again_and_longer) {
   family f;
   ASSERT_TRUE(f.start({.limit = generous, .children = {f.child("a", {.backoff = doubling}), f.child("b")}}));

@@ -148,7 +148,8 @@ template <class S>
 [[nodiscard]] pending_call<calls::restart_child> restart_child(ref<supervisor> sup, std::string id);
 /// Removes a child that is down. Errors: `not_found`, `running`, `restarting`.
 [[nodiscard]] pending_call<calls::delete_child> delete_child(ref<supervisor> sup, std::string id);
-/// Restarts a child now that waits for its backoff. Errors: `not_found`; `invalid` when the child does not wait.
+/// Restarts a child now that waits for its backoff. Errors: `not_found`; `invalid` when the child does not wait;
+/// `start_failed`: the child, or one that is restarted together with it, is tried again later.
 [[nodiscard]] pending_call<calls::retry_now> retry_now(ref<supervisor> sup, std::string id);
 /// All children, in the order of their start.
 template <class S>

@@ -38,8 +38,9 @@ class children {
   [[nodiscard]] task<void> handle_exit(self& me, exited x);
   [[nodiscard]] task<void> handle_backoff_over(self& me, timer_ref wait);
   [[nodiscard]] task<void> handle_retry(self& me, std::uint64_t number);
-  /// Restarts a child that is down, and by the strategy its group.
-  [[nodiscard]] task<void> restart(self& me, supervised& c);
+  /// Restarts a child that is down, and by the strategy its group. The error names the first child that could not be
+  /// started; that one is tried again.
+  [[nodiscard]] task<result<void>> restart(self& me, supervised& c);
 
   // -- starting and stopping
 
@@ -88,10 +89,10 @@ class children {
     return range_to_restart(rules_.strategy, c.place, list_.places());
   }
   [[nodiscard]] task<void> stop_group(self& me, restart_range group, supervised& c);
-  [[nodiscard]] task<void> restart_group(self& me, restart_range group, supervised& c);
+  [[nodiscard]] task<result<void>> restart_group(self& me, restart_range group, supervised& c);
   [[nodiscard]] task<void> stop_range(self& me, restart_range range, supervised* on_behalf_of);
   [[nodiscard]] std::vector<supervised*> take_due(self& me, restart_range group, const supervised& c);
-  [[nodiscard]] task<void> start_due(self& me, std::vector<supervised*> due);
+  [[nodiscard]] task<result<void>> start_due(self& me, std::vector<supervised*> due);
   void start_failed(self& me, supervised& c, const error& why);
 
   // -- children.cpp

@@ -75,7 +75,7 @@ inline std::optional<answer> serve_for(state& s, kid& k, const call& c, std::siz
       if (k.is != kid::status::waiting) return refusal(errc::invalid);
       mark("tried before its time");
       restart_group(s, k.number);
-      s.todo.push_back({.what = step::kind::reply, .call = number});
+      s.todo.push_back({.what = step::kind::reply, .call = number, .tells_of_start = true});
       return std::nullopt;
     case ask::which_child: return answer{.rows = {row_of(k)}};
     default: return ok;

@@ -57,7 +57,8 @@ struct step {
   std::size_t number = 0;  // of the attempt
   std::optional<std::size_t> call{};
   answer with{};
-  std::size_t leader = 0;  // of a stop: the child follows this one then
+  std::size_t leader = 0;       // of a stop: the child follows this one then
+  bool tells_of_start = false;  // of a reply: an error if a start before it has failed
   friend bool operator==(const step&, const step&) = default;
 };
 
@@ -304,6 +305,8 @@ inline void start_fails(state s, time_point now, std::size_t calls, std::vector<
       return;
     case step::why::again: break;
   }
+  for (step& x : s.todo)
+    if (x.tells_of_start) x.with.any_error = true;
   std::vector<std::size_t> behind;
   if (s.flags->strategy != strategy::one_for_one)
     std::erase_if(s.todo, [&](const step& x) {
