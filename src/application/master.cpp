@@ -71,6 +71,8 @@ class master {
  private:
   /// How long to wait for a process that was killed before it is abandoned.
   static constexpr std::chrono::seconds abandon_after{5};
+  /// A process that a hook has spawned cannot be found before its first turn. The hook may fail right after the spawn.
+  static constexpr std::chrono::milliseconds first_turn{1};
   /// Processes that were killed and have not ended yet.
   struct leftovers final : awaited_processes {
     struct one {
@@ -85,6 +87,8 @@ class master {
     if (app_.start) {
       const result<void> ready = co_await try_hook(me_, app_.start, program_->how.args);
       if (!ready) {
+        co_await me_.sleep(first_turn);
+        co_await kill_leftovers();
         say({.what = news::kind::start_failed, .text = "its start hook failed: " + story(ready.error())});
         co_return false;
       }

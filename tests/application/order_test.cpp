@@ -226,4 +226,18 @@ TEST(applications, are_one_program_on_a_runtime_at_a_time) {
   EXPECT_EQ(third.wait().exit_code(), 0);
 }
 
+TEST(hooks, that_fail_leave_no_processes_behind) {
+  troupe t;
+  application_options bad{.name = "bad", .restart = restart::temporary};
+  pid left{};
+  bad.start = [&left](self& me) -> result<void> {
+    left = me.spawn_link(lingers);
+    return fail(errc::invalid, "no");
+  };
+  t.start({application{bad}, application{t.app("good")}});
+  t.world.run_for(1s);
+  EXPECT_EQ(t.outcome(), "running");
+  EXPECT_FALSE(t.node.rt().alive(left));
+}
+
 }  // namespace
