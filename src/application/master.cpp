@@ -75,12 +75,8 @@ class master {
   static constexpr std::chrono::milliseconds first_turn{1};
   /// Processes that were killed and have not ended yet.
   struct leftovers final : awaited_processes {
-    struct one {
-      pid who;
-      process_stop stop;
-    };
-    std::vector<one> open;
-    [[nodiscard]] bool awaits(pid who) const override { return std::ranges::find(open, who, &one::who) != open.end(); }
+    std::unordered_map<pid, process_stop> open;
+    [[nodiscard]] bool awaits(pid who) const override { return open.contains(who); }
   };
 
   task<bool> start() {
@@ -176,11 +172,12 @@ class master {
     for (const pid who : all) {
       const stop_target target{.by = me_.id(), .who = who, .what = "process of application", .name = app_.name};
       me_.monitor(who);
-      left.open.push_back({who, process_stop{target, shutdown::brutal_kill(), abandon_after}});
+      left.open.emplace(who, process_stop{target, shutdown::brutal_kill(), abandon_after});
     }
     // The kill, and one attempt to abandon. A process that withstands both is left alone: the stop must end.
     for (int steps = 0; steps < 2 && !left.open.empty(); ++steps) {
-      for (auto& [who, stop] : left.open) stop.advance(me_.host());  // parents before their children
+      for (const pid who : all)  // parents before their children
+        if (const auto found = left.open.find(who); found != left.open.end()) found->second.advance(me_.host());
       co_await collect_ends(left, me_.now() + abandon_after);
     }
     if (!left.open.empty())
@@ -193,7 +190,7 @@ class master {
     while (!left.open.empty()) {
       const std::optional<process_end> end = co_await until_one_ended(left, deadline - me_.now());
       if (!end) co_return;
-      std::erase_if(left.open, [&end](const leftovers::one& each) { return each.who == end->who; });
+      left.open.erase(end->who);
     }
   }
 
