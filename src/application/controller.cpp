@@ -40,12 +40,15 @@ class controller {
     }
     if (found->state == application_state::ended) return;
     const auto which = static_cast<std::size_t>(found - apps_.begin());
-    me_.kill(found->top);
     const std::string text = "its own process ended: " + x.reason.to_string();
-    if (found->state == application_state::starting)
+    if (found->state == application_state::starting) {
+      // Its top supervisor is not known yet, and does not notice the end of its parent while it starts a child.
+      for (const pid who : family_of(me_.host(), {x.from})) me_.kill(who);
       has_not_started(which, text);
-    else
-      has_ended(which, false, text);
+      return;
+    }
+    me_.kill(found->top);
+    has_ended(which, false, text);
   }
 
   void handle(signal_received s) {

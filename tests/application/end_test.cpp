@@ -398,6 +398,21 @@ TEST(stop_within, does_not_matter_to_a_program_that_stops_in_time) {
 
 // ---- what else may end them
 
+TEST(master, that_is_killed_while_its_top_supervisor_starts_takes_it_along) {
+  troupe t;
+  t.book.starts["b.child"] = {"hang"};
+  t.start({application{t.app("a")}, application{t.app("b", {"a"})}});
+  EXPECT_EQ(t.book.take(), (lines{"start a", "+a.child", "start b"}));
+  pid master{};
+  for (const process_info& p : t.node.rt().snapshot())
+    if (p.label == "application b") master = p.id;
+  ASSERT_TRUE(master);
+  t.node.rt().kill(master);
+  t.world.settle();
+  EXPECT_EQ(t.outcome(), "start_failed");
+  EXPECT_EQ(t.processes(), 0U) << "its child never returns from init";
+}
+
 TEST(controller, and_masters_do_not_believe_exits_that_somebody_sent) {
   troupe t;
   t.start({application{t.app("a")}});
