@@ -63,11 +63,24 @@ bool carry_out(kernel& k, stop_step step, const stop_target& target, std::option
   return step == stop_step::abandon;
 }
 
+taken_step take_step(kernel& k, stop_ladder& ladder, const stop_limits& limits, const stop_target& target,
+                     const exit_reason& ask_with) {
+  const std::optional<stop_step> before = ladder.taken();
+  const std::optional<std::chrono::nanoseconds> waited = ladder.waited(limits);
+  const stop_rung rung = ladder.next(limits);
+  const bool abandoned = carry_out(k, rung.what, target, waited, ask_with);
+  const bool in_vain = rung.what == stop_step::abandon && !abandoned && before != stop_step::abandon;
+  if (in_vain && k.logs(log_level::error))  // not alive: it is in its destructors, and its end was not reported yet
+    log_line(k, log_level::error, rung.what, target,
+             " did not end within " + to_string(*waited) + " after it was killed and can't be abandoned: " +
+                 (k.alive(target.who) ? "it is about to end" : "its destructors have not returned"));
+  return {rung.wait, abandoned};
+}
+
 std::chrono::nanoseconds process_stop::advance(kernel& k, const exit_reason& ask_with) {
-  const stop_rung rung = ladder_.next(limits_);
-  abandoned_ = carry_out(k, rung.what, target_, waited_, ask_with) || abandoned_;
-  waited_ = rung.wait;
-  return rung.wait;
+  const taken_step taken = take_step(k, ladder_, limits_, target_, ask_with);
+  abandoned_ = taken.abandoned || abandoned_;
+  return taken.wait;
 }
 
 }  // namespace coppice::detail

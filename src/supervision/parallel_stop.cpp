@@ -11,14 +11,10 @@ void parallel_stop::add(pid who, const child_spec& spec) {
 }
 
 void parallel_stop::take_step(pid who, leaving& l, time_point now) {
-  const shutdown how = *l.spec->shutdown;
-  const std::optional<stop_step> before = l.ladder.taken();
-  std::optional<std::chrono::nanoseconds> waited;
-  if (before) waited = *before == stop_step::ask ? how.time() : *abandon_after_;
-  const stop_rung rung = l.ladder.next({how, abandon_after_});
   const stop_target target{.by = me_.id(), .who = who, .what = "child", .name = l.spec->id};
-  l.abandoned = carry_out(me_.host(), rung.what, target, waited) || l.abandoned;
-  l.deadline = deadline_after(now, rung.wait);
+  const taken_step taken = detail::take_step(me_.host(), l.ladder, {*l.spec->shutdown, abandon_after_}, target);
+  l.abandoned = taken.abandoned || l.abandoned;
+  l.deadline = deadline_after(now, taken.wait);
   next_deadline_ = std::min(next_deadline_, l.deadline);
 }
 

@@ -58,6 +58,16 @@ TEST(stop_ladder, knows_the_last_step_it_took) {
   }
 }
 
+TEST(stop_ladder, knows_how_long_it_has_waited_after_the_last_step) {
+  constexpr stop_limits limits{.how = 2s, .abandon_after = 3s};
+  stop_ladder ladder;
+  EXPECT_EQ(ladder.waited(limits), std::nullopt);
+  for (const auto wait : {2s, 3s, 3s, 3s}) {
+    EXPECT_EQ(ladder.next(limits).wait, wait);
+    EXPECT_EQ(ladder.waited(limits), wait);
+  }
+}
+
 TEST(stop_ladder, is_known_at_compile_time) {
   static_assert(sizeof(stop_ladder) == 1);
   static_assert([] {

@@ -112,6 +112,49 @@ TEST(supervisor_on_threads, gives_up_a_child_that_is_stuck_in_native_code) {
   door.open();
 }
 
+/// Its destructor does not return before the door is open.
+struct ends_slowly {
+  struct finish {};
+  using protocol = coppice::protocol<finish>;
+  explicit ends_slowly(trap_door* d) : door{d} {}
+  ends_slowly(const ends_slowly&) = delete;
+  ends_slowly& operator=(const ends_slowly&) = delete;
+  ~ends_slowly() { door->fall_in(); }
+  static void handle(finish, self& me) { me.stop(exit_reason::normal()); }
+  trap_door* door;
+};
+
+class error_counter final : public log_sink {
+ public:
+  void write(const log_record& r) override {
+    if (r.text.find("its destructors have not returned") != std::string_view::npos) ++count;
+  }
+  std::atomic<int> count{0};
+};
+
+task<> terminates(self&, ref<supervisor> tree, std::string id, std::atomic<bool>* done) {
+  const result<void> stopped = co_await terminate_child(tree, std::move(id));
+  *done = stopped.has_value();
+}
+
+TEST(supervisor_on_threads, says_that_a_child_in_its_destructor_cannot_be_abandoned) {
+  trap_door door;
+  const auto log = std::make_shared<error_counter>();
+  runtime rt{{.workers = 2, .level = log_level::error, .log = log}};
+  const auto tree = start_supervisor(
+      rt, {.children = {child<ends_slowly>(&door).with({.id = "a", .shutdown = 1ms})}, .abandon_after = 1ms});
+  ASSERT_TRUE(tree);
+  rt.send(rt.call(which_child(*tree, "a"))->who, ends_slowly::finish{});
+  door.wait_until_inside();
+  std::atomic<bool> done{false};
+  rt.spawn(terminates, *tree, std::string{"a"}, &done);
+  while (log->count == 0) std::this_thread::yield();
+  EXPECT_FALSE(done);
+  door.open();
+  while (!done) std::this_thread::yield();
+  EXPECT_EQ(log->count, 1) << "not at each attempt";
+}
+
 pid wait_for_another(runtime& rt, ref<supervisor> tree, const std::string& id, pid before) {
   for (;;) {
     const auto info = rt.call(which_child(tree, id));

@@ -96,6 +96,16 @@ class stop_ladder {
     }
     return std::nullopt;
   }
+  /// How long the process was given to end after the last step; nothing before the first.
+  [[nodiscard]] constexpr std::optional<std::chrono::nanoseconds> waited(const stop_limits& limits) const noexcept {
+    switch (at_) {
+      case state::begun: break;
+      case state::asked: return limits.how.time();
+      case state::killed:
+      case state::abandoned: return limits.abandon_after;
+    }
+    return std::nullopt;
+  }
 
  private:
   enum class state : std::uint8_t { begun, asked, killed, abandoned };
@@ -114,6 +124,14 @@ struct stop_target {
 /// Returns whether the process was abandoned.
 bool carry_out(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited,
                const exit_reason& ask_with = exit_reason::shutdown());
+/// Takes the next step of the ladder: carries it out and logs it. Also logs the first attempt to abandon that has no
+/// effect.
+struct taken_step {
+  std::chrono::nanoseconds wait;  ///< before the next step; the longest time there is when no step follows
+  bool abandoned;
+};
+taken_step take_step(kernel& k, stop_ladder& ladder, const stop_limits& limits, const stop_target& target,
+                     const exit_reason& ask_with = exit_reason::shutdown());
 /// Logs a step. For callers that ask in a way of their own; `carry_out` does so itself.
 void log_step(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited);
 
@@ -132,7 +150,6 @@ class process_stop {
  private:
   stop_target target_;
   stop_limits limits_;
-  std::optional<std::chrono::nanoseconds> waited_;
   stop_ladder ladder_;
   bool abandoned_ = false;
 };
