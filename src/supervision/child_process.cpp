@@ -4,7 +4,23 @@
 #include <coppice/spec/detail/stop_ladder.hpp>
 #include <coppice/supervision/detail/start_process.hpp>
 
+#include "internal/report.hpp"
+
 namespace coppice::detail {
+
+namespace {
+
+/// Takes the steps of the stop until the process has ended.
+task<process_end> run_to_end(self& me, process_stop& stop, pid who, monitor_ref watched, death_watcher& others) {
+  std::optional<process_end> end;
+  while (!end) {
+    const std::chrono::nanoseconds wait = stop.advance(me.host());
+    end = co_await until_ended(who, watched, wait, &others);
+  }
+  co_return std::move(*end);
+}
+
+}  // namespace
 
 // ---- starting
 
@@ -22,16 +38,16 @@ result<pid> spawn_by(self& me, const child_spec& spec, std::uint64_t number) {
 
 // The unusual ways are functions of their own, so that the frame of the usual one is small.
 
-/// A start that took too long: kills the process, and abandons it if that takes too long as well.
-task<void> end_late_start(self& me, pid who, const child_spec& spec,
-                          std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& others) {
+/// A start that took too long: kills the process, and abandons it if that takes too long as well. Returns the error of
+/// the start.
+task<error> end_late_start(self& me, pid who, const child_spec& spec,
+                           std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& others) {
   process_stop stop{
       {.by = me.id(), .who = who, .what = "child", .name = spec.id}, shutdown::brutal_kill(), abandon_after};
-  std::optional<process_end> end;
-  while (!end) {
-    const std::chrono::nanoseconds wait = stop.advance(me.host());
-    end = co_await until_ended(who, {}, wait, &others);
-  }
+  const process_end end = co_await run_to_end(me, stop, who, {}, others);
+  if (stop.abandoned()) report_abandoned(me, spec.id, who, end.reason);
+  co_return error{errc::timeout, to_string(who) + " did not start within " + to_string(spec.start_within) +
+                                     " (start_within) and was " + (stop.abandoned() ? "abandoned" : "killed")};
 }
 
 task<start_result> run_start_function(self& me, const recipe& how) {
@@ -64,7 +80,10 @@ task<start_result> start_by_spawn(self& me, const child_spec& spec, death_watche
   if (!waits) co_return start_result{who};
   start_outcome out = co_await starting(who, number, spec.start_within, {}, &others);
   if (out.what == start_outcome::kind::ready) co_return start_result{who};
-  if (out.what == start_outcome::kind::timed_out) co_await end_late_start(me, who, spec, abandon_after, others);
+  if (out.what == start_outcome::kind::timed_out) {
+    error late = co_await end_late_start(me, who, spec, abandon_after, others);
+    co_return start_result{std::move(late)};
+  }
   if (out.what == start_outcome::kind::ignored) co_return start_result{ignored{}};
   co_return start_result{out.to_error(who)};
 }
@@ -127,13 +146,9 @@ task<stopped_process> stop_process(self& me, pid who, const child_spec& spec,
                                    std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& others) {
   const monitor_ref watched = watch_if_needed(me, who);
   process_stop stop{{.by = me.id(), .who = who, .what = "child", .name = spec.id}, *spec.shutdown, abandon_after};
-  std::optional<process_end> end;
-  while (!end) {
-    const std::chrono::nanoseconds wait = stop.advance(me.host());
-    end = co_await until_ended(who, watched, wait, &others);
-  }
+  process_end end = co_await run_to_end(me, stop, who, watched, others);
   if (watched) me.demonitor(watched);
-  stopped_process out{.reason = std::move(end->reason), .abandoned = stop.abandoned()};
+  stopped_process out{.reason = std::move(end.reason), .abandoned = stop.abandoned()};
   co_return out;
 }
 

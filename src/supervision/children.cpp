@@ -169,8 +169,7 @@ void children::report_stop(self& me, const supervised& c, pid who, const stopped
     default: break;
   }
   if (s.abandoned) {
-    report(me, {log_level::error, supervisor_event::kind::abandoned, c.id(), who, s.reason},
-           [&] { return "child '" + c.id() + "' was abandoned: its code does not return, even after a kill"; });
+    report_abandoned(me, c.id(), who, s.reason);
     return;
   }
   report(

@@ -53,6 +53,29 @@ TEST(abandoned_child, does_not_keep_a_group_from_being_restarted) {
   EXPECT_EQ(f.state(), "a:running b:running");
 }
 
+TEST(abandoned_child, whose_start_took_too_long_is_reported_and_named_in_the_error) {
+  family f;
+  f.listen();
+  ASSERT_TRUE(f.start({.children = {f.child("a")}, .abandon_after = 1s}));
+  f.settle();
+  f.events.clear();
+  f.book.starts["b"] = {"hang"};
+  const auto started = f.begin(start_child(f.tree, f.child("b", {.start_within = 2s})));
+  f.settle();
+  pid stuck{};
+  for (const process_info& p : f.rt().snapshot())
+    if (p.parent == f.tree.id() && p.id != f.who("a")) stuck = p.id;
+  ASSERT_TRUE(stuck);
+  f.stick(stuck, 1h);
+  f.pass(1min);
+  ASSERT_TRUE(*started);
+  EXPECT_EQ((*started)->error().root().text(),
+            to_string(stuck) + " did not start within 2s (start_within) and was abandoned");
+  ASSERT_EQ(f.events.size(), 1U);
+  EXPECT_EQ(f.events[0].what, supervisor_event::kind::abandoned);
+  EXPECT_EQ(f.events[0].child, "b");
+}
+
 TEST(stuck_child, is_waited_for_unless_it_may_be_abandoned) {
   family f;
   ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = 1s})}}));

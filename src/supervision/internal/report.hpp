@@ -37,4 +37,9 @@ void report(self& me, const child_report& r, Text&& text) {
                                         .text = std::move(line)});
 }
 
+inline void report_abandoned(self& me, const std::string& child, pid who, const exit_reason& reason) {
+  report(me, {log_level::error, supervisor_event::kind::abandoned, child, who, reason},
+         [&] { return "child '" + child + "' was abandoned: its code does not return, even after a kill"; });
+}
+
 }  // namespace coppice::detail

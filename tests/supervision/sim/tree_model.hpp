@@ -143,6 +143,10 @@ class model {
     return e.at > due + held_up + 1ms;
   }
 
+  /// The failure of such a start is an error of the call, without an event.
+  [[nodiscard]] static bool by_call(const step& start) {
+    return start.because == step::why::add || start.because == step::why::by_hand;
+  }
   void begins(state s, const entry& e, std::vector<state>& into) const {
     if (s.todo.empty() || s.todo.front().what != step::kind::start) return;
     step& now = s.todo.front();
@@ -151,11 +155,11 @@ class model {
     if (k.spec->id != e.id || static_cast<const tree_recipe&>(k.spec->start.how()).what() != a.what) return;
     now.what = step::kind::starting;
     now.number = e.number;
-    const bool by_call = now.because == step::why::add || now.because == step::why::by_hand;
     const bool ignored = a.said == attempt::word::ignore;
     if (ignored) start_is_ignored(s, into);
     if (ignored && k.spec->start_within == forever) return;
-    if (a.started || !by_call) return into.push_back(std::move(s));
+    const bool abandoned = a.end == exit_reason::abandoned();
+    if (a.started || !by_call(now) || abandoned) return into.push_back(std::move(s));
     start_fails(std::move(s), e.at, sent_.size(), into);
   }
 
@@ -193,6 +197,11 @@ class model {
     const step now = s.todo.front();
     const attempt& a = program_.attempts[now.number];
     if (e.said == event::start_failed) return start_fails(std::move(s), e.at, sent_.size(), into);
+    if (e.said == event::abandoned) {
+      if (!s.flags->abandon_after || a.who != e.who) return;
+      if (by_call(now)) return start_fails(std::move(s), e.at, sent_.size(), into);
+      return into.push_back(std::move(s));
+    }
     if (e.said != event::started && e.said != event::restarted) return;
     kid& k = s.at(now.child);
     if (a.who != e.who || (k.ran && e.said != event::restarted)) return;
