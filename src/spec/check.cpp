@@ -77,7 +77,9 @@ class child_check {
   void waits() {
     if (!spec_.backoff) return;
     if (spec_.restart == restart::temporary)
-      refuse(errc::bad_combination, "backoff and restart::temporary: the child is never restarted");
+      refuse(errc::bad_combination,
+             "backoff and restart::temporary: the child is never restarted; set the field backoff of the spec to "
+             "std::nullopt");
     if (const auto sensible = spec_.backoff->check(); !sensible)
       refuse(errc::invalid, std::string{sensible.error().text()});
   }

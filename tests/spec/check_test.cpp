@@ -142,4 +142,19 @@ TEST(check_children, takes_none_and_many) {
   EXPECT_TRUE(check(many));
 }
 
+struct states_backoff_and_name {
+  static constexpr child_defaults supervision{.name = "stated", .backoff = backoff{.first = 1s}};
+};
+
+TEST(check_child, says_how_to_remove_a_backoff_that_the_type_states) {
+  child_spec spec = child<states_backoff_and_name>().with({.restart = restart::temporary});
+  const auto refused = check(spec);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("set the field backoff of the spec to std::nullopt"), std::string_view::npos);
+  spec.backoff = std::nullopt;
+  EXPECT_TRUE(check(spec));
+  spec.name = "";
+  EXPECT_TRUE(spec.name.empty());
+}
+
 }  // namespace

@@ -87,7 +87,8 @@ class child_start {
   std::shared_ptr<const detail::recipe> recipe_;
 };
 
-/// The settings of a child that differ from the defaults. An empty text or optional leaves a setting as it is.
+/// The settings of a child that differ from the defaults. An empty text or optional leaves a setting as it is; to
+/// remove a name or a backoff that a type states, set the field of the `child_spec`.
 template <class Text>
 struct child_settings {
   Text id{};
