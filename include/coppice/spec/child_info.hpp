@@ -24,7 +24,8 @@ struct child_info {
   child_type type = child_type::worker;
   coppice::restart restart = coppice::restart::permanent;
   bool significant = false;
-  /// Restarts because of its own ends since the child was added. Restarts with its group do not count.
+  /// Restarts because of its own ends since the child was added; attempts to start it that failed count as well, as
+  /// they do for the limit. Restarts together with a sibling do not count.
   std::uint64_t restarts = 0;
   std::optional<exit_reason> last_reason{};  ///< of its last end; nothing before the first
   std::chrono::nanoseconds uptime{0};        ///< of the running process
