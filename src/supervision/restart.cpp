@@ -48,12 +48,8 @@ void children::stays_down(self& me, supervised& c, const exited& x) {
 
 void children::shut_down_if_done(self& me, const std::string& id, const exit_reason& why) {
   if (rules_.auto_shutdown == auto_shutdown::never) return;
-  if (rules_.auto_shutdown == auto_shutdown::all_significant) {
-    bool others = false;
-    list_.for_each(
-        [&](const supervised& c) { others = others || (c.spec.significant && c.state != child_state::undefined); });
-    if (others) return;
-  }
+  const auto holds_up = [](const supervised& c) { return c.spec.significant && c.state != child_state::undefined; };
+  if (rules_.auto_shutdown == auto_shutdown::all_significant && list_.any_of(holds_up)) return;
   const std::string text = "the supervisor ends because its significant child '" + id + "' has ended";
   report(me, {log_level::info, supervisor_event::kind::shut_down, id, {}, {}},
          [&]() -> const std::string& { return text; });

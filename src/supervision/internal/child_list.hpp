@@ -1,5 +1,6 @@
 #pragma once
 /// The children of a supervisor in the order of their start.
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,11 @@ class child_list {
   void for_each(Visit&& visit) const {
     for (const auto& c : order_)
       if (c) visit(*c);
+  }
+  /// Whether there is such a child. The search ends at the first.
+  template <class Test>
+  [[nodiscard]] bool any_of(Test&& test) const {
+    return std::ranges::any_of(order_, [&](const auto& c) { return c && test(*c); });
   }
 
  private:
