@@ -33,7 +33,7 @@ coppice::task<coppice::result<void>> play(coppice::self& me) {
   const auto pool = co_await coppice::start<coppice::dynamic_supervisor>(me, linked, small);
   if (!pool) co_return std::unexpected{pool.error()};
 
-  // What all of them have in common.
+  // The part of the spec that all diggers share.
   const auto diggers =
       coppice::child_template<digger>("meadow").with({.restart = coppice::restart::transient, .shutdown = 1s});
 

@@ -45,7 +45,7 @@ task<void> dynamic_supervisor::handle(exited x, self& me) { return children_->ha
 task<void> dynamic_supervisor::handle(timer_fired t, self& me) { return children_->handle_backoff_over(me, t.ref); }
 task<void> dynamic_supervisor::handle(calls::retry_start m, self& me) { return children_->handle_retry(me, m.number); }
 
-// ---- its calls, by the pid of the child
+// ---- calls
 
 task<result<pid>> dynamic_supervisor::handle(calls::start_child m, self& me) {
   if (m.spec.id.empty()) m.spec.id = "child";

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 /// What the workers of a family did, and what their next starts shall do.
 struct journal {
   std::vector<std::string> lines;
-  std::map<std::string, std::deque<std::string>> starts;  // "fail", "ignore", "throw", "hang", or "ok", by id
+  std::map<std::string, std::deque<std::string>> starts;  // "fail", "refuse", "ignore", "throw", "hang" or "ok", by id
   std::map<std::string, pid> pids;                        // of the newest process of each id
 
   std::vector<std::string> take() { return std::exchange(lines, {}); }

@@ -22,7 +22,7 @@ inline task<int> for_ever(self& me, int n) {
   co_return n;
 }
 
-/// A node with a job supervisor, and what it tells of its jobs.
+/// A simulated node with a job supervisor. `count` and `list` ask the supervisor for its jobs.
 class office {
  public:
   explicit office(dynamic_supervisor_spec spec = {}, std::uint64_t seed = 7) : world_{seed} {

@@ -1,5 +1,5 @@
 #pragma once
-/// The running tree, for people.
+/// A running supervision tree as text:
 ///
 ///     root                  supervisor  <1.2.0>
 ///     ├─ database           worker      <1.3.0>  up 5.2s
@@ -13,12 +13,12 @@ namespace coppice {
 struct tree_node {
   child_info child;
   std::vector<tree_node> children{};
-  /// The supervisor did not answer in time: it is busy starting or stopping a child, or has ended.
+  /// The supervisor or actor did not answer in time: it is busy, or has ended.
   bool silent = false;
 };
 
 struct tree_options {
-  /// How long to wait for the answer of each supervisor. All supervisors of one level are asked at the same time.
+  /// How long to wait for the answer of each supervisor or actor. All of one level are asked at the same time.
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
   /// How many children of one supervisor are drawn; the others are counted.
   std::size_t most_children = 50;
@@ -26,7 +26,7 @@ struct tree_options {
   bool descriptions = false;
 };
 
-/// Asks the supervisor and all supervisors below it. Their answers are from different moments.
+/// Asks `root` and all supervisors and actors below it for their children. The answers are from different moments.
 [[nodiscard]] task<tree_node> look_at_tree(self& me, pid root, tree_options options = {});
 /// From a plain thread.
 [[nodiscard]] tree_node look_at_tree(runtime& rt, pid root, tree_options options = {});
