@@ -16,17 +16,17 @@ class controller {
   [[nodiscard]] bool running() const noexcept { return !over_; }
   void begin() { start_next(); }
 
-  void handle(const news& n) {
+  void handle(const master_report& n) {
     one& app = apps_[n.which];
     if (app.state == application_state::ended) return;
     switch (n.what) {
-      case news::kind::started: has_started(n); return;
-      case news::kind::start_failed: has_not_started(n.which, n.text); return;
-      case news::kind::ended: has_ended(n.which, n.done, n.text); return;
-      case news::kind::stopped: break;
+      case master_report::kind::started: handle_started(n); return;
+      case master_report::kind::start_failed: handle_failed_start(n.which, n.text); return;
+      case master_report::kind::ended: handle_ended(n.which, n.done, n.text); return;
+      case master_report::kind::stopped: break;
     }
     become(n.which, application_state::ended);
-    go_on();
+    stop_next();
   }
 
   /// A master ends after its last message, which has arrived before this exit. One that has not sent it was killed.
@@ -44,11 +44,11 @@ class controller {
     if (found->state == application_state::starting) {
       // Its top supervisor is not known yet, and does not notice the end of its parent while it starts a child.
       for (const pid who : family_of(me_.host(), {x.from})) me_.kill(who);
-      has_not_started(which, text);
+      handle_failed_start(which, text);
       return;
     }
     me_.kill(found->top);
-    has_ended(which, false, text);
+    handle_ended(which, false, text);
   }
 
   void handle(signal_received s) {
@@ -140,21 +140,22 @@ class controller {
     return std::nullopt;
   }
 
-  void has_started(const news& n) {
-    apps_[n.which].top = n.top;
-    become(n.which, application_state::running);
+  void continue_with_next() {
     if (stopping_)
-      go_on();
+      stop_next();
     else
       start_next();
   }
 
-  void has_not_started(std::size_t i, const std::string& why) {
+  void handle_started(const master_report& n) {
+    apps_[n.which].top = n.top;
+    become(n.which, application_state::running);
+    continue_with_next();
+  }
+
+  void handle_failed_start(std::size_t i, const std::string& why) {
     cannot_start(i, why);
-    if (stopping_)
-      go_on();
-    else
-      start_next();
+    continue_with_next();
   }
 
   void cannot_start(std::size_t i, const std::string& why) {
@@ -167,7 +168,7 @@ class controller {
 
   // -- an application ended by itself
 
-  void has_ended(std::size_t i, bool done, const std::string& why) {
+  void handle_ended(std::size_t i, bool done, const std::string& why) {
     const bool by_us = apps_[i].state == application_state::stopping;
     apps_[i].done = done;
     apps_[i].why = "it has ended";
@@ -176,7 +177,7 @@ class controller {
     const log_level level = temporary(i) ? log_level::warning : log_level::error;
     if (!by_us) me_.log(done ? log_level::info : level, text, {{"application", name_of(i)}});
     if (stopping_) {
-      go_on();
+      stop_next();
       return;
     }
     if (!temporary(i) && !done)
@@ -210,11 +211,11 @@ class controller {
     me_.log(outcome_.what == program_end::stopped ? log_level::warning : log_level::info,
             "the program stops in order: " + why + (signals_ > 0 ? "; a second signal stops it at once" : ""));
     if (program_->how.stop_within) limit_ = me_.start_timer(*program_->how.stop_within);
-    go_on();
+    stop_next();
   }
 
   /// Stops the application that was started last of those still running. One that is starting is stopped when it is up.
-  void go_on() {
+  void stop_next() {
     if (over_) return;
     for (std::size_t i = next_; i-- > 0;) {
       if (!at_work(i)) continue;
@@ -256,12 +257,12 @@ class controller {
 };
 
 /// Sets an outcome when the controller ends, however it ends, so that nobody waits for ever.
-class last_word {
+class outcome_guard {
  public:
-  explicit last_word(std::shared_ptr<program_state> program) : program_{std::move(program)} {}
-  last_word(const last_word&) = delete;
-  last_word& operator=(const last_word&) = delete;
-  ~last_word() {
+  explicit outcome_guard(std::shared_ptr<program_state> program) : program_{std::move(program)} {}
+  outcome_guard(const outcome_guard&) = delete;
+  outcome_guard& operator=(const outcome_guard&) = delete;
+  ~outcome_guard() {
     program_->end(
         {.what = program_end::gave_up, .text = "the process that starts and stops the applications was ended"});
   }
@@ -273,12 +274,12 @@ class last_word {
 }  // namespace
 
 task<> program_controller(self& me, std::shared_ptr<program_state> program) {
-  const last_word whatever_happens{program};
+  const outcome_guard whatever_happens{program};
   me.trap_exits();
   controller mine{me, program};
   mine.begin();
   while (mine.running()) {
-    auto m = co_await me.receive<news, exited, signal_received, stop_asked, kill_asked, timer_fired,
+    auto m = co_await me.receive<master_report, exited, signal_received, stop_asked, kill_asked, timer_fired,
                                  request<calls::which_applications>>();
     std::visit([&](auto& each) { mine.handle(each); }, m);
   }

@@ -11,7 +11,7 @@
 
 namespace coppice::detail {
 
-std::string story(const error& why) {
+std::string texts_of(const error& why) {
   std::string text;
   for (const error* e = &why; e != nullptr; e = e->cause()) {
     if (!text.empty()) text += ": ";
@@ -85,20 +85,20 @@ class master {
       if (!ready) {
         co_await me_.sleep(first_turn);
         co_await kill_leftovers();
-        say({.what = news::kind::start_failed, .text = "its start hook failed: " + story(ready.error())});
+        say({.what = master_report::kind::start_failed, .text = "its start hook failed: " + texts_of(ready.error())});
         co_return false;
       }
     }
     const result<pid> started = co_await start_top();
     if (started) {
       top_ = *started;
-      say({.what = news::kind::started, .top = top_});
+      say({.what = master_report::kind::started, .top = top_});
       co_return true;
     }
-    const std::string why = story(started.error());
+    const std::string why = texts_of(started.error());
     co_await run_last_hook(app_.stop, "stop");
     co_await kill_leftovers();
-    say({.what = news::kind::start_failed, .text = why});
+    say({.what = master_report::kind::start_failed, .text = why});
     co_return false;
   }
 
@@ -128,10 +128,7 @@ class master {
         continue;
       }
       auto& x = std::get<exited>(m);
-      if (x.from == me_.parent() && x.signalled) {  // the controller was killed, and will not ask for a stop any more
-        carry_out(me_.host(), stop_step::kill, top_as_target(), std::nullopt);
-        co_await me_.exit(std::move(x.reason));
-      }
+      if (x.from == me_.parent() && x.signalled) co_await follow_controller(x.reason);
       if (x.from != top_ || !x.linked) continue;  // a process that a hook has started
       why_ = std::move(x.reason);
       co_return true;
@@ -145,10 +142,14 @@ class master {
     for (;;) {
       const exited x = co_await me_.receive<exited>();
       if (x.from == top_ && x.linked) co_return;
-      if (x.from != me_.parent() || !x.signalled) continue;
-      carry_out(me_.host(), stop_step::kill, top_as_target(), std::nullopt);
-      co_await me_.exit(x.reason);
+      if (x.from == me_.parent() && x.signalled) co_await follow_controller(x.reason);
     }
+  }
+
+  /// The controller was killed and will not ask for a stop any more: ends this process and the top supervisor.
+  task<> follow_controller(exit_reason why) {
+    carry_out(me_.host(), stop_step::kill, top_as_target(), std::nullopt);
+    co_await me_.exit(std::move(why));
   }
 
   task<> run_last_hook(const application_hook& hook, std::string_view name) {
@@ -156,7 +157,7 @@ class master {
     const result<void> ran = co_await try_hook(me_, hook, program_->how.args);
     if (!ran)
       me_.log(log_level::error, "the " + std::string{name} + " hook of application " + in_quotes(app_.name) + " failed",
-              {{"application", app_.name}, {"reason", story(ran.error())}});
+              {{"application", app_.name}, {"reason", texts_of(ran.error())}});
   }
 
   /// Kills processes that its children have spawned and left behind, as far as they can be found. Those that are stuck
@@ -200,7 +201,7 @@ class master {
 
   void report_the_end(bool by_itself) {
     if (!by_itself) {
-      say({.what = news::kind::stopped});
+      say({.what = master_report::kind::stopped});
       return;
     }
     const bool done =
@@ -209,10 +210,10 @@ class master {
     std::string text = why_.to_string();
     if (last_words_) text = last_words_->text;
     if (last_words_ && !done) text += ": " + last_words_->reason.to_string();
-    say({.what = news::kind::ended, .done = done, .text = std::move(text)});
+    say({.what = master_report::kind::ended, .done = done, .text = std::move(text)});
   }
 
-  void say(news n) {
+  void say(master_report n) {
     n.which = which_;
     me_.send(me_.parent(), std::move(n));
   }

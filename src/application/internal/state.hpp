@@ -60,7 +60,7 @@ class program_state {
 
 /// From the master of an application to the controller. A master sends `started` at most once, and one of the others as
 /// its last message.
-struct news {
+struct master_report {
   enum class kind : std::uint8_t {
     started,
     start_failed,
@@ -102,6 +102,6 @@ task<> program_controller(self& me, std::shared_ptr<program_state> program);
 }
 
 /// The texts of an error and its causes, without the codes.
-[[nodiscard]] std::string story(const error& why);
+[[nodiscard]] std::string texts_of(const error& why);
 
 }  // namespace coppice::detail
