@@ -1,9 +1,7 @@
 // The servers of this library, instantiated once for all who use them.
 #include <coppice/supervision/job_supervisor.hpp>
 
-namespace coppice {
-
-namespace detail {
+namespace coppice::detail {
 
 template const server_type& server_type_of<supervisor>() noexcept;
 template result<pid> spawn_object<supervisor>(kernel&, birth&&, supervisor_spec&&);
@@ -20,14 +18,4 @@ template result<pid> spawn_object<job_supervisor>(kernel&, birth&&);
 template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, dynamic_supervisor_spec&&);
 template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const dynamic_supervisor_spec&);
 
-}  // namespace detail
-
-result<ref<job_supervisor>> start_job_supervisor(runtime& rt, dynamic_supervisor_spec spec) {
-  return start<job_supervisor>(rt, spec);
-}
-result<ref<job_supervisor>> start_job_supervisor(runtime& rt, const spawn_options& options,
-                                                 dynamic_supervisor_spec spec) {
-  return start<job_supervisor>(rt, options, spec);
-}
-
-}  // namespace coppice
+}  // namespace coppice::detail
