@@ -126,7 +126,7 @@ task<void> children::terminate_one(self& me, supervised& c) {
   std::vector<supervised*> due = take_due(me, {}, c);
   const pid who = mark_down(me, c);
   if (who) {
-    std::optional<stopped_process> stopped = stop_at_once(me, who, *c.spec.shutdown);
+    std::optional<stopped_process> stopped = stop_if_idle(me, who, c);
     if (!stopped) stopped = co_await stop_process(me, who, c.spec, rules_.abandon_after, running_);
     const exit_decision why{exit_action::stopped, "terminate_child was called"};
     note_stop(me, c, who, std::move(*stopped), me.now(), why);
@@ -140,6 +140,13 @@ task<void> children::terminate_one(self& me, supervised& c) {
 pid children::mark_down(self& me, supervised& c) {
   pending_.cancel(me, c);
   return std::exchange(c.state, child_state::undefined) == child_state::running ? c.who : pid{};
+}
+
+/// Nothing: the process has to be asked. With `abandon_after` that is always so: the supervisor could not tell that it
+/// waits for the destructors of the child if they ran in its own turn.
+std::optional<stopped_process> children::stop_if_idle(self& me, pid who, const supervised& c) {
+  if (rules_.abandon_after) return std::nullopt;
+  return stop_at_once(me, who, *c.spec.shutdown);
 }
 
 /// After a stop. Without a decision nothing is recorded: the supervisor ends.

@@ -158,7 +158,7 @@ task<void> children::stop_range(self& me, restart_range range, supervised* on_be
     const bool was_down = c.state == child_state::undefined;
     const pid who = mark_down(me, c);
     if (who) {
-      std::optional<stopped_process> stopped = stop_at_once(me, who, *c.spec.shutdown);
+      std::optional<stopped_process> stopped = stop_if_idle(me, who, c);
       if (!stopped)
         stopped = co_await stop_process(me, who, c.spec, rules_.abandon_after, running_);
       else if (++stopped_at_once % stops_per_turn == 0)

@@ -160,15 +160,20 @@ task<> terminates(self&, ref<supervisor> tree, std::string id, std::atomic<bool>
   *done = stopped.has_value();
 }
 
-TEST(supervisor_on_threads, says_that_a_child_in_its_destructor_cannot_be_abandoned) {
+class supervisor_of_a_slow_destructor : public testing::TestWithParam<bool> {};
+
+TEST_P(supervisor_of_a_slow_destructor, says_that_the_child_cannot_be_abandoned) {
+  const bool idle = GetParam();
   trap_door door;
   const auto log = std::make_shared<error_counter>();
   runtime rt{{.workers = 2, .level = log_level::error, .log = log}};
   const auto tree = start_supervisor(
       rt, {.children = {child<ends_slowly>(&door).with({.id = "a", .shutdown = 1ms})}, .abandon_after = 1ms});
   ASSERT_TRUE(tree);
-  rt.send(rt.call(which_child(*tree, "a"))->who, ends_slowly::finish{});
-  door.wait_until_inside();
+  if (!idle) {
+    rt.send(rt.call(which_child(*tree, "a"))->who, ends_slowly::finish{});
+    door.wait_until_inside();
+  }
   std::atomic<bool> done{false};
   rt.spawn(terminates, *tree, std::string{"a"}, &done);
   while (log->count == 0) std::this_thread::yield();
@@ -177,6 +182,9 @@ TEST(supervisor_on_threads, says_that_a_child_in_its_destructor_cannot_be_abando
   while (!done) std::this_thread::yield();
   EXPECT_EQ(log->count, 1) << "not at each attempt";
 }
+INSTANTIATE_TEST_SUITE_P(of_a_child, supervisor_of_a_slow_destructor, testing::Bool(), [](const auto& idle) {
+  return std::string{idle.param ? "that_is_idle" : "that_has_ended_by_itself"};
+});
 
 pid wait_for_another(runtime& rt, ref<supervisor> tree, const std::string& id, pid before) {
   for (;;) {

@@ -97,6 +97,7 @@ class children {
 
   // -- children.cpp
   [[nodiscard]] pid mark_down(self& me, supervised& c);
+  [[nodiscard]] std::optional<stopped_process> stop_if_idle(self& me, pid who, const supervised& c);
   void note_stop(self& me, supervised& c, pid who, stopped_process how, time_point now,
                  const std::optional<exit_decision>& why);
   void report_stop(self& me, const supervised& c, pid who, const stopped_process& s);
