@@ -13,6 +13,10 @@ namespace {
 std::chrono::nanoseconds sum_of(std::chrono::nanoseconds a, std::chrono::nanoseconds b) {
   return a < no_timeout - b ? a + b : no_timeout;
 }
+
+/// Added to the time that a parent is told. Children that begin to wait within this time of each other are then covered
+/// by one notice, so that a thousand of them do not send a thousand notices up the tree.
+constexpr std::chrono::milliseconds notice_spacing{10};
 }  // namespace
 
 // ---- the steps of a stop
@@ -69,16 +73,26 @@ void child_stopping::on(const signals::child_waits_for_children& s) {
   child_record* c = me_.find_child(s.child);
   if (c == nullptr || c->stop_steps.taken() != stop_step::ask) return;
   wait(*c, sum_of(limits_of(*c).how.time(), s.at_most));
-  tell_parent();
+  const std::chrono::nanoseconds longest = longest_end(*c);
+  const std::optional<time_point>& told = me_.parts().children_end_by;
+  if (!told || *told < host().time_after(longest)) tell_parent(longest);
+}
+
+std::chrono::nanoseconds child_stopping::longest_end(const child_record& c) const {
+  return sum_of(c.stop_limit, me_.settings->abandon_after);
 }
 
 void child_stopping::tell_parent() {
-  if (me_.state() != life::stopping || me_.failures != decided_by::parent) return;
   std::chrono::nanoseconds longest{0};
-  for (const auto& [who, c] : me_.parts().children)
-    longest = std::max(longest, sum_of(c.stop_limit, me_.settings->abandon_after));
-  me_.said_children_are_stopping = true;
-  signal_to(me_.parent, signals::child_waits_for_children{.child = me_.id(), .at_most = longest});
+  for (const auto& [who, c] : me_.parts().children) longest = std::max(longest, longest_end(c));
+  tell_parent(longest);
+}
+
+void child_stopping::tell_parent(std::chrono::nanoseconds longest) {
+  if (me_.state() != life::stopping || me_.failures != decided_by::parent) return;
+  const std::chrono::nanoseconds at_most = sum_of(longest, notice_spacing);
+  me_.parts().children_end_by = host().time_after(at_most);
+  signal_to(me_.parent, signals::child_waits_for_children{.child = me_.id(), .at_most = at_most});
 }
 
 void child_stopping::on(const signals::child_is_ending& s) {

@@ -141,7 +141,7 @@ void life_cycle::stop_children(bool drain) {
 }
 
 void life_cycle::end_process() {
-  if (me_.said_children_are_stopping) signal_to(me_.parent, signals::child_is_ending{me_.id()});
+  if (me_.rare && me_.rare->children_end_by) signal_to(me_.parent, signals::child_is_ending{me_.id()});
   if (me_.instance.exists()) handler_calls{me_, t_}.notify_ignoring_exceptions(stopped{me_.stop_reason});
   t_.ending = std::move(me_.stop_reason);
   t_.ends = true;

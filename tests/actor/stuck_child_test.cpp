@@ -35,6 +35,11 @@ struct three_generations : stage {
   }
 };
 
+/// `me.stop(child)` in a handler of the parent.
+[[nodiscard]] deed stops(pid child) {
+  return [child](player&, context& me) { me.stop(child); };
+}
+
 TEST(stuck_child, is_killed_and_then_abandoned_when_its_parent_stops) {
   family s{24h};
   s.stop("p");
@@ -140,6 +145,46 @@ TEST(stuck_grandchild, extends_the_limit_of_a_child_that_was_stopping_before_its
   EXPECT_EQ(s.end_of("p"), "normal");
 }
 
+TEST(stopping_children, that_wait_for_their_own_report_to_their_grandparent_once) {
+  constexpr int children = 1000;
+  stage s;
+  s.root("root");
+  s.child("root", "p");
+  s.act("p", [](player& p, context& me) {
+    for (int i = 0; i < children; ++i) {
+      const std::string name = "c" + std::to_string(i);
+      p.book().next[name + " started"].push_back(spawns("g" + std::to_string(i)));
+      spawns(name)(p, me);
+    }
+  });
+  const auto handled = [&] { return s.rt().info(s.who("root"))->handled; };
+  const auto before = handled();
+  s.act("root", [p = s.who("p")](player&, context& me) { me.stop(p); });
+  EXPECT_EQ(s.end_of("p"), "normal");
+  EXPECT_LT(handled() - before, 10U) << "signals of p about its children, its end and a few others";
+}
+
+TEST(stuck_grandchild, extends_the_limit_of_its_grandparent_however_late_its_parent_begins_to_stop) {
+  stage s;
+  s.root("root");
+  s.child("root", "p", {.shutdown = coppice::shutdown{100ms}});
+  for (const char* c : {"c", "slow"}) s.child("p", c);
+  s.child("c", "g");
+  s.child("slow", "stuck");
+  s.stick("g", 1s);
+  s.stick("slow", 4900ms);
+  s.tell("slow", "this takes its time");
+  s.stick("stuck", 24h);
+  s.tell("stuck", "this is never handled");
+  s.settle();
+  s.act("root", stops(s.who("p")));
+  s.pass(15s);
+  s.settle();
+  EXPECT_EQ(s.end_of("stuck"), "abandoned");
+  EXPECT_EQ(s.end_of("slow"), "shutdown");
+  EXPECT_EQ(s.end_of("p"), "normal") << "its own limit does not include what its children need";
+}
+
 TEST(stuck_grandchild, does_not_hold_up_a_restart) {
   three_generations s{24h};
   s.fail("p");
@@ -173,11 +218,6 @@ TEST(poisoned_child, has_no_limit_until_its_parent_is_stopped) {
 }
 
 // ---- stopped by a handler of its parent
-
-/// `me.stop(child)` in a handler of the parent.
-[[nodiscard]] deed stops(pid child) {
-  return [child](player&, context& me) { me.stop(child); };
-}
 
 TEST(stuck_child, that_its_parent_stops_is_killed_and_then_abandoned_and_the_parent_works_on) {
   family s{24h};

@@ -26,6 +26,9 @@ class child_stopping : public duty {
 
  private:
   void begin(child_record& c, const exit_reason& reason);
+  /// How long a child may take from its latest step on until it has ended or was abandoned.
+  [[nodiscard]] std::chrono::nanoseconds longest_end(const child_record& c) const;
+  void tell_parent(std::chrono::nanoseconds longest);
   void wait(child_record& c, std::chrono::nanoseconds limit);
   [[nodiscard]] stop_limits limits_of(const child_record& c) const;
   [[nodiscard]] stop_target target(const child_record& c) const;

@@ -49,6 +49,7 @@ struct behaviour_stack {
 /// Parts that few actors need. Allocated on first use.
 struct rare_parts {
   child_table children;
+  std::optional<time_point> children_end_by;  // as the parent was told while this actor stops; empty: it was not told
   std::vector<signals::child_failed> undecided;  // failures that arrived while this actor could not decide
   child_record own;                              // of a top-level actor, for its guardian
   watch_list watches;
@@ -124,7 +125,6 @@ struct actor_core : life_status {
   std::uint64_t numbers = 0;
   decided_by failures;
   bool initialised = false;
-  bool said_children_are_stopping = false;  // `child_waits_for_children` was sent to the parent
 };
 
 /// Null: the mailbox has neither a limit nor priorities.
