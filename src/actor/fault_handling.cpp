@@ -135,7 +135,7 @@ void fault_handling::resume_child(child_record& c) {
 void fault_handling::restart_instead_of_resume(child_record& c) {
   const actor_strategy::rules& rules = me_.settings->strategy.get();
   const exit_reason cause = c.last_failure.value_or(exit_reason{});
-  judgement j{.what = directive::restart};
+  judgement j{.what = directive::restart, .all = rules.all};
   if (!rules.custom) limit_restart(c, rules.options, j);
   announce(c, cause, j);
   carry_out(c, j, {.child = c.who, .instance = c.instance, .reason = cause});

@@ -90,6 +90,20 @@ TEST(all_for_one_strategy, escalates_with_the_reason_of_the_one_that_failed) {
   EXPECT_EQ(s.book.heard["p restarting"].text(), "up");
 }
 
+TEST(all_for_one_strategy, restarts_all_when_a_child_without_an_instance_is_to_be_resumed) {
+  stage s;
+  s.root("g", {.strategy = one_for_one({.decide = [](const child_failure&) { return directive::resume; }})});
+  s.child("g", "p", {.strategy = all_for_one({.decide = [](const child_failure&) { return directive::escalate; }})});
+  for (const char* name : {"a", "b"}) s.child("p", name);
+  s.book.next["c made"].push_back(throws());
+  s.book.take();
+  s.child("p", "c");
+  const lines log = s.book.take();
+  for (const char* line : {"a restarting", "a started", "b restarting", "b started", "c started"})
+    (void)place(log, line);
+  for (const char* name : {"p", "a", "b", "c"}) EXPECT_EQ(s.said(name), 0) << name << " takes mail";
+}
+
 TEST(all_for_one_strategy, suspends_the_others_first) {
   stage s;
   family(s, all_for_one({.wait = backoff{.first = 1s}}));

@@ -55,11 +55,18 @@ class model {
     const life& l = p_.lives.at(v.child);
     if (!l.parent) return false;
     const rules& by = strategy_for(l);
-    const auto said = p_.words.find({v.child, v.id});
-    // Passed on, and made anew when its parent was resumed: that is for the one alone.
-    if (by.has_words() && (said == p_.words.end() || said->second.said.what == directive::escalate)) return false;
     if (by.what == rules::kind::all) return true;
-    return by.what == rules::kind::custom && said != p_.words.end() && said->second.said.all;
+    // Passed on, and made anew when its parent was resumed: a custom strategy is not asked, and it is for the one
+    // alone.
+    const auto said = p_.words.find({v.child, v.id});
+    return by.what == rules::kind::custom && said != p_.words.end() && said->second.said.all &&
+           said->second.said.what != directive::escalate;
+  }
+  /// When that was decided at the earliest and at the latest: a decider says its time, an event is seen a little later.
+  [[nodiscard]] std::pair<time_point, time_point> time_of(const verdict& v) const {
+    const auto said = p_.words.find({v.child, v.id});
+    if (said == p_.words.end() || said->second.said.what == directive::escalate) return {v.at - soon, v.at};
+    return {said->second.at, said->second.at};
   }
   void check_hooks(const life& l) const;
   void check_verdicts(const life& l) const;
@@ -269,15 +276,15 @@ inline void model::check_restarts_of_all(const life& l) const {
   };
   for (const verdict& all : p_.verdicts) {
     if (all.parent != l.parent || all.what != directive::restart || !for_all(all)) continue;
-    const time_point decided_at = p_.words.at({all.child, all.id}).at;
-    if (l.spawned >= decided_at) continue;
-    require(l.end || restarted(decided_at, time_point::max()), "a restart of all has left it out");
+    const auto [earliest, latest] = time_of(all);
+    if (l.spawned >= earliest) continue;
+    require(l.end || restarted(earliest, time_point::max()), "a restart of all has left it out");
     if (all.child == who_ || all.after.count() > 0) continue;
     for (const verdict* v : verdicts_on(who_)) {
       const fault& f = p_.faults.at(v->id);
       const auto said = p_.words.find({who_, v->id});
-      if (f.who != who_ || said == p_.words.end() || said->second.at <= decided_at) continue;
-      require(restarted(decided_at, f.at), "a failure was answered that a restart of all had answered");
+      if (f.who != who_ || said == p_.words.end() || said->second.at <= latest) continue;
+      require(restarted(earliest, f.at), "a failure was answered that a restart of all had answered");
       mark("failed again after a restart of all");
     }
   }
