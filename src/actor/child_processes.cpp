@@ -42,26 +42,35 @@ result<pid> child_processes::spawn(const child_spec& spec) {
   return spec.start.how().spawn(host(), std::move(with));
 }
 
-void child_processes::start_again(const child_record& ended) {
-  child_record c = me_.parts().children.remove(ended.who);
+void child_processes::start_again(child_record& ended) {
   result<pid> started = coppice::fail(errc::start_failed);
   try {
-    started = spawn(*c.spec);
+    started = spawn(*ended.spec);
   } catch (...) {  // for example an argument that could not be copied
     started = coppice::fail(errc::start_failed, reason_of_failure(t_).to_string());
   }
-  if (!started)
-    return fault_handling{me_, t_}.fail(
-        exit_reason::error("can't start '" + c.name + "': " + started.error().to_string()), nullptr);
+  ended.stopping = ended.start_again = false;
+  ended.stop_steps = {};
+  ended.stop_wait = 0;
+  ended.stop_limit = {};
+  ++ended.instance;
+  ended.failure_is_open = !started;
+  if (!started) return note_failed_start(ended, started.error());
+  child_record c = me_.parts().children.remove(ended.who);
   c.who = *started;
-  c.failure_is_open = c.stopping = c.start_again = false;
-  c.stop_steps = {};
-  c.stop_wait = 0;
-  c.stop_limit = {};
   c.running_since = host().now();
-  ++c.instance;
   host().adopt(*t_.p, me_.id(), *started, true, {});
   me_.parts().children.add(std::move(c));
+}
+
+/// The strategy decides about a failed start as about any other failure. In another turn, because without a limit it
+/// may be tried again and again.
+void child_processes::note_failed_start(const child_record& c, const error& why) {
+  signal_to(me_.id(),
+            signals::child_failed{.child = c.who,
+                                  .instance = c.instance,
+                                  .has_instance = false,
+                                  .reason = exit_reason::error("can't start '" + c.name + "': " + why.to_string())});
 }
 
 void answer_which_children(actor_core& me, turn& t, envelope& request) {

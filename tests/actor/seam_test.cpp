@@ -34,6 +34,11 @@ struct theatre {
   void give(const std::string& parent, child_spec spec) {
     act(parent, [spec](player& p, context& me) { p.book().pids[spec.id] = me.spawn(spec).value_or(pid{}); });
   }
+  [[nodiscard]] std::vector<pid> children_of(const std::string& name) {
+    std::vector<pid> all;
+    act(name, [&](player&, context& me) { all = me.children(); });
+    return all;
+  }
   [[nodiscard]] std::string drawing(pid root) {
     const auto into = std::make_shared<tree_node>();
     f.rt().spawn(
@@ -336,21 +341,58 @@ TEST(actor_with_a_process, may_stop_it_by_its_pid) {
   EXPECT_EQ(left, 0U);
 }
 
-TEST(actor_with_a_process, fails_when_it_cant_start_it_again) {
+TEST(actor_with_a_process, decides_about_a_failed_start_of_another_as_about_any_failure) {
   for (const auto wait : {0s, 1s}) {
     theatre t;
-    t.root("p", {.strategy = custom_strategy([wait](const auto&) { return judgement{.after = wait}; })});
+    lines asked;
+    strategy_options how{.limit = {.restarts = 3, .within = 1h}, .decide = [&](const child_failure& f) {
+                           asked.emplace_back(f.reason.text());
+                           return directive::restart;
+                         }};
+    if (wait > 0s) how.wait = backoff{.first = wait, .cap = wait};
+    t.root("p", {.strategy = one_for_one(how)});
     t.give("p", t.f.child("v"));
     t.f.world().fail_at("spawn.allocate", 1);
     t.f.crash("v");
-    t.f.pass(2s);
+    t.f.pass(10s);
     t.f.world().fail_at("spawn.allocate", 0);
-    const exit_reason why = t.play.heard["p restarting"];
-    EXPECT_TRUE(why.text().starts_with("can't start 'v'")) << why;
-    std::size_t left = 9;
-    t.act("p", [&](player&, context& me) { left = me.children().size(); });
-    EXPECT_EQ(left, 0U) << "restarted, without it";
+    ASSERT_EQ(asked.size(), 4U);
+    EXPECT_EQ(asked[0], "crash");
+    for (const std::size_t i : {1U, 2U, 3U}) EXPECT_TRUE(asked[i].starts_with("can't start 'v'")) << asked[i];
+    EXPECT_EQ(t.children_of("p").size(), 0U) << "the limit is reached";
+    EXPECT_EQ(t.play.take(), lines{"p started"}) << "and its parent goes on";
   }
+}
+
+TEST(actor_with_a_process, keeps_one_that_cant_be_started_while_it_waits_for_a_decision_itself) {
+  theatre t;
+  t.root("g", {.strategy = one_for_one({.decide = [](const auto&) { return directive::resume; }})});
+  t.act("g", spawns("p", {.strategy = one_for_one({.wait = backoff{.first = 1s, .cap = 1s}})}));
+  t.give("p", t.f.child("v"));
+  t.f.crash("v");
+  t.f.node().stick(t.play.pids["g"], 5s);
+  t.fail("p");
+  t.f.world().fail_at("spawn.allocate", 1);
+  t.f.pass(2s);
+  t.f.world().fail_at("spawn.allocate", 0);
+  t.f.book.take();
+  t.f.pass(10s);
+  EXPECT_EQ(t.f.book.take(), lines{"start v"}) << "the failed start was decided about when p was resumed";
+  EXPECT_EQ(t.children_of("p"), std::vector<pid>{t.f.who("v")});
+}
+
+TEST(actor_with_a_process, keeps_one_that_cant_be_started_when_its_parent_stops) {
+  theatre t;
+  t.root("p", {.strategy = all_for_one({.wait = backoff{.first = 1h, .cap = 1h}})});
+  t.give("p", t.f.child("v"));
+  t.f.world().fail_at("spawn.allocate", 1);
+  t.f.crash("v");
+  t.f.pass(1h + 1min);
+  t.f.world().fail_at("spawn.allocate", 0);
+  stop_actor(t.f.rt(), t.play.pids["p"]);
+  t.f.settle();
+  EXPECT_EQ(t.play.take(), (lines{"p started", "p stopping", "p stopped"}));
+  EXPECT_FALSE(t.f.rt().alive(t.play.pids["p"]));
 }
 
 TEST(actor_with_a_process, refuses_a_spec_that_only_a_supervisor_can_start) {

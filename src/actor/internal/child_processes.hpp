@@ -9,10 +9,11 @@ class child_processes : public duty {
   using duty::duty;
   [[nodiscard]] result<pid> start(const child_spec& spec);
   /// Starts another process in the place of one that has ended.
-  void start_again(const child_record& ended);
+  void start_again(child_record& ended);
 
  private:
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
+  void note_failed_start(const child_record& c, const error& why);
 };
 
 /// Throws `spawn_failed` unless the actor may spawn children now.
