@@ -116,11 +116,7 @@ void fault_handling::carry_out(child_record& c, const judgement& j, const signal
       if (!j.all) return child_stopping{me_, t_}.stop(c, f.reason);
       for (child_record* each : me_.parts().children.in_order()) child_stopping{me_, t_}.stop(*each, f.reason);
       return;
-    case directive::escalate: {
-      const pid escalated = c.spec ? pid{} : c.who;
-      if (c.spec) child_stopping{me_, t_}.remove(c.who);  // a process that has failed has ended
-      return fail(f.reason, f.thrown, escalated);
-    }
+    case directive::escalate: return fail(f.reason, f.thrown, c.who);
   }
 }
 

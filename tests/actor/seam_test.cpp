@@ -395,6 +395,17 @@ TEST(actor_with_a_process, keeps_one_that_cant_be_started_when_its_parent_stops)
   EXPECT_FALSE(t.f.rt().alive(t.play.pids["p"]));
 }
 
+TEST(actor_with_a_process, starts_it_again_when_its_end_was_escalated_and_answered_by_resume) {
+  theatre t;
+  t.root("g", {.strategy = one_for_one({.decide = [](const auto&) { return directive::resume; }})});
+  t.act("g", spawns("p", {.strategy = one_for_one({.decide = [](const auto&) { return directive::escalate; }})}));
+  t.give("p", t.f.child("v"));
+  t.f.book.take();
+  t.f.crash("v");
+  EXPECT_EQ(t.f.book.take(), (lines{"stop v error", "start v"}));
+  EXPECT_EQ(t.children_of("p"), std::vector<pid>{t.f.who("v")});
+}
+
 TEST(actor_with_a_process, refuses_a_spec_that_only_a_supervisor_can_start) {
   theatre t;
   t.root("p");
