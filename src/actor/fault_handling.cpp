@@ -121,7 +121,6 @@ void fault_handling::carry_out(child_record& c, const judgement& j, const signal
 }
 
 void fault_handling::resume_child(child_record& c) {
-  if (c.spec) return child_processes{me_, t_}.start_again(c);
   c.failure_is_open = false;
   signal_to(c.who, signals::resume_own_failure{c.instance});
 }
