@@ -62,6 +62,12 @@ void context::stop_process(pid who) {
   detail::child_stopping{core_, turn_}.stop(*c, exit_reason::normal());
 }
 
+void context::poison_process(pid who) {
+  if (const detail::child_record* c = core_.find_child(who); c != nullptr && c->spec) return stop_process(who);
+  turn_.k->send(who, detail::signal::message,
+                detail::make_letter<detail::poison_pill>(detail::plain<detail::poison_pill>));
+}
+
 void context::fail(exit_reason why) { detail::fault_handling{core_, turn_}.fail(std::move(why), nullptr); }
 
 void context::through_middleware(pid to, const detail::message_type& type, const void* content,

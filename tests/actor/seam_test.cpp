@@ -329,16 +329,19 @@ TEST(actor_with_a_process, judges_its_failure_when_it_is_resumed_itself) {
   EXPECT_EQ(t.f.book.take(), (lines{"start v"}));
 }
 
-TEST(actor_with_a_process, may_stop_it_by_its_pid) {
-  theatre t;
-  t.root("p");
-  t.give("p", t.f.child("v"));
-  t.f.book.take();
-  t.act("p", [](player& p, context& me) { me.stop(p.book().pids["v"]); });
-  EXPECT_EQ(t.f.book.take(), (lines{"stop v shutdown"}));
-  std::size_t left = 9;
-  t.act("p", [&](player&, context& me) { left = me.children().size(); });
-  EXPECT_EQ(left, 0U);
+TEST(actor_with_a_process, may_stop_or_poison_it_by_its_pid) {
+  for (const bool poison : {false, true}) {
+    theatre t;
+    t.root("p");
+    t.give("p", t.f.child("v"));
+    t.f.book.take();
+    t.act("p", [poison](player& p, context& me) {
+      const pid v = p.book().pids["v"];
+      poison ? me.poison(v) : me.stop(v);
+    });
+    EXPECT_EQ(t.f.book.take(), (lines{"stop v shutdown"})) << poison;
+    EXPECT_EQ(t.children_of("p").size(), 0U) << poison;
+  }
 }
 
 TEST(actor_with_a_process, decides_about_a_failed_start_of_another_as_about_any_failure) {

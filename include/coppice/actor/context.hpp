@@ -113,6 +113,9 @@ class context {
   /// code for `abandon_after` of this actor after that. An actor that is not a child is only asked to stop, because its
   /// limits are known to its parent alone.
   template <class To>
+  ///
+  /// Of processes that are not actors, only children can be stopped. For others it has no effect, and `stop_future` of
+  /// them times out unless they end anyway: use `exit`.
   void stop(const To& who) {
     stop_process(pid_of(who));
   }
@@ -121,7 +124,7 @@ class context {
   /// limit for that, because a kill would lose its mail; a later `stop` sets the usual limit.
   template <class To>
   void poison(const To& who) {
-    post(pid_of(who), detail::plain<detail::poison_pill>, detail::poison_pill{});
+    poison_process(pid_of(who));
   }
   /// The same, and the end of the actor is a future. Throws `std::invalid_argument` for a negative time.
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
@@ -254,10 +257,6 @@ class context {
   /// `make()` returns the envelope; null: nothing is sent.
   template <class Make>
   void post_with(pid to, const detail::message_type& type, const void* content, Make&& make);
-  template <class M>
-  void post(pid to, const detail::message_type& type, M message) {
-    turn_.k->send(to, detail::signal::message, detail::make_letter<M>(type, std::move(message)));
-  }
   void through_middleware(pid to, const detail::message_type& type, const void* content,
                           const std::function<void()>& inner);
   template <class A>
@@ -274,6 +273,7 @@ class context {
   void stop_process(pid who);
   void unstash(std::size_t how_many);
   void put_into_stash(detail::envelope* e);
+  void poison_process(pid who);
   void add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry, detail::envelope* first);
   void expect_answer(const std::shared_ptr<detail::future_base>& f, std::chrono::nanoseconds timeout);
   [[nodiscard]] std::shared_ptr<detail::future_state<terminated>> expect_end(pid who, std::chrono::nanoseconds timeout);
