@@ -71,8 +71,9 @@ class context {
   /// Spawns a process that is not an actor, for example a supervisor: `me.spawn(child<supervisor>(spec))`. It is
   /// linked, and is stopped with this actor as its spec says. If it ends abnormally, or is a permanent supervisor that
   /// gives up, the strategy of this actor decides: `resume` and `restart` start another one, with a new pid; `stop`
-  /// removes it. The restart type of the spec has no other effect. The error is `invalid` for specs with a start
-  /// function.
+  /// removes it. A start that fails then is another failure of that child. The restart type of the spec has no other
+  /// effect, and its `start_within` has none: `spawn` does not wait for the start. The error is `invalid` for specs
+  /// with a start function and for those of actors.
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
 
   // -- messages. `To` is a pid, or an `actor_ref<A>`, with which a message that `A` does not handle does not compile.
@@ -112,16 +113,17 @@ class context {
   /// `actor_options::shutdown` of its props (at once if that is `brutal_kill`), and abandoned if it is stuck in its
   /// code for `abandon_after` of this actor after that. An actor that is not a child is only asked to stop, because its
   /// limits are known to its parent alone.
-  template <class To>
   ///
   /// Of processes that are not actors, only children can be stopped. For others it has no effect, and `stop_future` of
   /// them times out unless they end anyway: use `exit`.
+  template <class To>
   void stop(const To& who) {
     stop_process(pid_of(who));
   }
   void stop() { stop(id()); }
   /// Stops an actor after it has handled the mail it has now, and its children in the same way. A child has no time
-  /// limit for that, because a kill would lose its mail; a later `stop` sets the usual limit.
+  /// limit for that, because a kill would lose its mail; a later `stop` sets the usual limit. A child that is not an
+  /// actor is stopped as by `stop`; another process that is not an actor gets a message that it does not handle.
   template <class To>
   void poison(const To& who) {
     poison_process(pid_of(who));
@@ -271,9 +273,9 @@ class context {
   void ensure_may_spawn() const;
   void add_child(pid who, std::string name, coppice::shutdown how);
   void stop_process(pid who);
+  void poison_process(pid who);
   void unstash(std::size_t how_many);
   void put_into_stash(detail::envelope* e);
-  void poison_process(pid who);
   void add_timer(std::uint64_t id, std::chrono::nanoseconds delay, detail::timer_entry entry, detail::envelope* first);
   void expect_answer(const std::shared_ptr<detail::future_base>& f, std::chrono::nanoseconds timeout);
   [[nodiscard]] std::shared_ptr<detail::future_state<terminated>> expect_end(pid who, std::chrono::nanoseconds timeout);
