@@ -409,18 +409,39 @@ TEST(actor_with_a_process, starts_it_again_when_its_end_was_escalated_and_answer
   EXPECT_EQ(t.children_of("p"), std::vector<pid>{t.f.who("v")});
 }
 
-TEST(actor_with_a_process, refuses_a_spec_that_only_a_supervisor_can_start) {
-  theatre t;
+/// The error with which an actor refuses to start a spec.
+[[nodiscard]] error refusal_of(const child_spec& spec, theatre& t) {
+  error why{errc::timeout, "not refused"};
   t.root("p");
+  t.act("p", [&](player&, context& me) {
+    if (const auto started = me.spawn(spec); !started) why = started.error();
+  });
+  return why;
+}
+
+TEST(actor_with_a_process, refuses_a_spec_without_an_id) {
+  theatre t;
   child_spec nameless = t.f.child("v");
   nameless.id.clear();
-  t.act("p", [nameless](player& p, context& me) {
-    const auto started = me.spawn(nameless);
-    ASSERT_FALSE(started);
-    EXPECT_EQ(started.error().code(), errc::invalid);
-    p.note(" tried");
-  });
-  EXPECT_EQ(t.play.log.back(), "p tried");
+  const error why = refusal_of(nameless, t);
+  EXPECT_EQ(why.code(), errc::invalid);
+  EXPECT_NE(why.text().find("id"), std::string::npos) << why;
+}
+
+task<start_result> starts_nothing(self&) { co_return start_result{}; }
+
+TEST(actor_with_a_process, refuses_a_spec_with_a_start_function) {
+  theatre t;
+  const error why = refusal_of(child(starts_nothing).with({.id = "v"}), t);
+  EXPECT_EQ(why.code(), errc::invalid);
+  EXPECT_EQ(why.text(), "'v' has a start function, which only a supervisor can run");
+}
+
+TEST(actor_with_a_process, refuses_the_spec_of_an_actor) {
+  theatre t;
+  const error why = refusal_of(t.actor_child("a"), t);
+  EXPECT_EQ(why.code(), errc::invalid);
+  EXPECT_EQ(why.text(), "'a' is an actor: spawn its props, and it is supervised as one");
 }
 
 TEST(actor_with_a_process, outlives_one_that_ends_while_it_restarts_or_restarts_that) {
