@@ -1,5 +1,7 @@
 #include "internal/future_handling.hpp"
 
+#include <span>
+
 #include "internal/child_stopping.hpp"
 #include "internal/mail_handling.hpp"
 
@@ -70,10 +72,38 @@ void future_handling::receive_reply(envelope& e) {
   run_continuations(f);
 }
 
+namespace {
+/// The call of the continuation that runs, and those of the continuations behind it. Copies, because the continuations
+/// belong to the thread that runs them.
+struct calls_in_hand {
+  mail_origin first;
+  std::span<const mail_origin> rest;
+};
+void fail_calls(kernel& k, envelope& e, error why) {
+  const auto fail = [&](const mail_origin& each) {
+    if (each.call != 0) each.fail(k, each.sender, each.call, why);
+  };
+  const calls_in_hand& calls = static_cast<letter<calls_in_hand>&>(e).body;
+  fail(calls.first);
+  for (const mail_origin& each : calls.rest) fail(each);
+}
+constexpr message_type calls_in_hand_type{.name = "calls of continuations",
+                                          .size = sizeof(letter<calls_in_hand>),
+                                          .drop = &drop_body<calls_in_hand>,
+                                          .fail = &fail_calls};
+
+[[nodiscard]] std::vector<mail_origin> origins_behind_the_first(const std::vector<future_base::continuation>& all) {
+  std::vector<mail_origin> origins;
+  for (std::size_t i = 1; i < all.size(); ++i) origins.push_back(all[i].call.origin);
+  return origins;
+}
+}  // namespace
+
 /// Runs the continuations now, or when the actor takes mail again. Those of an earlier instance are dropped.
 void future_handling::run_continuations(const std::shared_ptr<future_base>& f) {
   if (me_.is_stopping()) return me_.parts().futures.add_too_late(f);
   auto open = std::exchange(f->continuations, {});
+  const std::vector<mail_origin> behind = origins_behind_the_first(open);
   for (auto at = open.begin(); at != open.end(); ++at) {
     if (at->generation != me_.instance.generation()) continue;
     if (!me_.takes_mail()) {
@@ -82,6 +112,10 @@ void future_handling::run_continuations(const std::shared_ptr<future_base>& f) {
     }
     t_.message = at->message;
     mail_origin& origin = at->call.origin;
+    letter<calls_in_hand> calls{
+        &calls_in_hand_type,
+        calls_in_hand{origin, std::span{behind}.subspan(static_cast<std::size_t>(at - open.begin()))}};
+    const message_in_hand now{me_.mail_in_hand, t_, calls};
     call_guarded(me_, t_, origin, [&] {
       context self{me_, t_, origin, *at->message};
       at->run(self);

@@ -12,6 +12,17 @@ bool was_abandoned(const turn& t) {
   return t.guard.state.load(std::memory_order_acquire) != stall_guard::none && t.guard.was_taken();
 }
 
+message_in_hand::message_in_hand(std::atomic<envelope*>& hand, const turn& t, envelope& mail) noexcept
+    : hand_{hand}, t_{t}, before_{hand.load(std::memory_order_relaxed)} {
+  hand_.store(&mail, std::memory_order_release);
+}
+
+message_in_hand::~message_in_hand() {
+  hand_.store(before_, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with `barrier_everywhere` of the other thread
+  (void)was_abandoned(t_);  // waits until a thread that abandons the actor no longer uses the envelope
+}
+
 // ---- from the queue
 
 verdict mail_handling::receive(envelope& e) {
@@ -95,28 +106,7 @@ void mail_handling::replay() {
   if (me_.is_active()) continue_with_mail();
 }
 
-namespace {
-/// Publishes the message being handled: a thread that abandons the actor has to answer the call in it.
-class message_in_hand {
- public:
-  message_in_hand(std::atomic<envelope*>& hand, const turn& t, envelope& mail) : hand_{hand}, t_{t} {
-    ensure(hand_.load(std::memory_order_relaxed) == nullptr, "an actor handles two messages at once");
-    hand_.store(&mail, std::memory_order_release);
-  }
-  ~message_in_hand() {
-    hand_.store(nullptr, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with `barrier_everywhere` of the other thread
-    (void)was_abandoned(t_);  // waits until a thread that abandons the actor no longer uses the envelope
-  }
-  message_in_hand(const message_in_hand&) = delete;
-  message_in_hand& operator=(const message_in_hand&) = delete;
-
- private:
-  std::atomic<envelope*>& hand_;
-  const turn& t_;
-};
-}  // namespace
-
+  ensure(me_.mail_in_hand.load(std::memory_order_relaxed) == nullptr, "an actor handles two messages at once");
 void mail_handling::receive_outside_of_queue(envelope& e) {
   const message_in_hand now{me_.mail_in_hand, t_, e};
   verdict v = verdict::alive;

@@ -198,19 +198,19 @@ class two_after_one {
   std::optional<future<void>> both_asked_;
 };
 
-TEST(abandoned_actor, answers_the_calls_of_continuations_that_do_not_run_any_more) {
+TEST(abandoned_actor, answers_the_calls_of_its_continuations_while_it_is_stuck_in_the_first_of_them) {
   two_after_one::watched w;
   std::array<result<long>, 2> answers{0, 0};
   {
     runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
     const auto a = spawn_actor(rt, props<two_after_one>(std::ref(w)));
-    std::thread first{[&] { answers[0] = rt.call(a.call<number>()); }};
-    std::thread second{[&] { answers[1] = rt.call(a.call<number>()); }};
+    std::thread first{[&] { answers[0] = rt.call(a.call<number>().within(forever)); }};
+    std::thread second{[&] { answers[1] = rt.call(a.call<number>().within(forever)); }};
     w.in.wait();
     while (!rt.abandon(a.id())) std::this_thread::yield();
-    w.out.count_down();
     first.join();
     second.join();
+    w.out.count_down();
   }
   for (const result<long>& answer : answers) {
     ASSERT_FALSE(answer);

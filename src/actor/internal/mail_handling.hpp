@@ -29,4 +29,18 @@ class mail_handling : public duty {
 /// Whether the process was abandoned while user code ran. Then nothing else of it may happen.
 [[nodiscard]] bool was_abandoned(const turn& t);
 
+/// Publishes the envelope being handled: a thread that abandons the actor has to answer the calls in it.
+class message_in_hand {
+ public:
+  message_in_hand(std::atomic<envelope*>& hand, const turn& t, envelope& mail) noexcept;
+  ~message_in_hand();
+  message_in_hand(const message_in_hand&) = delete;
+  message_in_hand& operator=(const message_in_hand&) = delete;
+
+ private:
+  std::atomic<envelope*>& hand_;
+  const turn& t_;
+  envelope* before_;
+};
+
 }  // namespace coppice::detail
