@@ -27,27 +27,31 @@ message_in_hand::~message_in_hand() {
 
 verdict mail_handling::receive(envelope& e) {
   verdict v = verdict::alive;
-  if (receive_system_message(e, v)) return v;
-  if (!me_.next_in_turn()) return put_aside_from_queue(e);
-  handler_calls{me_, t_}.deliver(e);
-  return verdict::alive;
+  if (!receive_system_message(e, v)) {
+    if (me_.next_in_turn())
+      handler_calls{me_, t_}.deliver(e);
+    else
+      v = verdict::kept;
+  }
+  if (v == verdict::kept) me_.aside.add(&e);
+  return v;
 }
 
 bool mail_handling::receive_system_message(envelope& e, verdict& v) {
   if (e.type == &plain<exited>) {
-    if (!ends_of_others{me_, t_}.receive_exited(e)) v = put_aside_from_queue(e);
+    if (!ends_of_others{me_, t_}.receive_exited(e)) v = verdict::kept;
   } else if (e.type == &plain<down>) {
     ends_of_others{me_, t_}.receive_down(e);
   } else if (e.type == &plain<terminated>) {
     if (me_.next_in_turn())
       ends_of_others{me_, t_}.receive_terminated(e);
     else
-      v = put_aside_from_queue(e);
+      v = verdict::kept;
   } else if (e.type == &plain<poison_pill>) {
     if (me_.next_in_turn())
       life_cycle{me_, t_}.drain();
     else if (!me_.is_stopping() && !me_.has_ended())
-      v = put_aside_from_queue(e);
+      v = verdict::kept;
   } else if (e.type == &plain_request<calls::which_children>) {
     answer_which_children(me_, t_, e);
   } else {
@@ -57,11 +61,6 @@ bool mail_handling::receive_system_message(envelope& e, verdict& v) {
 }
 
 // ---- put aside, and replayed
-
-verdict mail_handling::put_aside_from_queue(envelope& e) {
-  me_.aside.add(&e);
-  return verdict::kept;
-}
 
 void mail_handling::put_aside(envelope* e) {
   e->tag = envelope::tag_of(t_.p->serial(), e->type == &plain<continuation_ready> ? signal::notice : signal::message);
@@ -106,8 +105,8 @@ void mail_handling::replay() {
   if (me_.is_active()) continue_with_mail();
 }
 
-  ensure(me_.mail_in_hand.load(std::memory_order_relaxed) == nullptr, "an actor handles two messages at once");
 void mail_handling::receive_outside_of_queue(envelope& e) {
+  ensure(me_.mail_in_hand.load(std::memory_order_relaxed) == nullptr, "an actor handles two messages at once");
   const message_in_hand now{me_.mail_in_hand, t_, e};
   verdict v = verdict::alive;
   if (!receive_system_message(e, v)) handler_calls{me_, t_}.deliver(e);

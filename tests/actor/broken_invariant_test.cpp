@@ -51,12 +51,45 @@ TEST(broken_actor, was_restarted_to_end_a_suspension_that_it_does_not_have) {
                 "an actor was resumed more often than it was suspended");
 }
 
-TEST(broken_actor, got_a_gate_token_without_a_limited_mailbox) {
+TEST(broken_actor, got_a_mail_token_without_a_mailbox_policy) {
   stage s;
   s.root("a");
   s.rt().host().push_token(s.who("a"));
   s.settle();
   expect_found(s.end_of("a"), "a mail token reached an actor without a mailbox policy");
+}
+
+// ---- states that no correct actor has
+
+[[nodiscard]] detail::actor_core& core_of(stage& s, const std::string& name) {
+  return static_cast<detail::actor_core&>(*s.rt().host().table()[s.who(name).index()].process);
+}
+
+TEST(broken_actor, handles_two_messages_at_once) {
+  stage s;
+  s.root("a");
+  detail::envelope other{nullptr};
+  s.act("a", [&](player&, context& me) {
+    core_of(s, "a").mail_in_hand = &other;
+    me.stash(say{"too much"});
+    me.unstash_all();
+  });
+  expect_found(s.end_of("a"), "an actor handles two messages at once");
+}
+
+TEST(broken_actor, puts_mail_aside_again_that_it_has_taken_from_there) {
+  stage s;
+  s.root("a");
+  detail::send_signal(s.rt().host(), s.who("a"), {signals::suspend{}});
+  s.settle();
+  s.tell("a", [&](player&, context&) { core_of(s, "a").aside.replaying = false; });
+  poison_actor(s.rt(), s.who("a"));
+  s.tell("a", "behind the pill");
+  s.settle();
+  EXPECT_EQ(core_of(s, "a").aside.size(), 3U);
+  detail::send_signal(s.rt().host(), s.who("a"), {signals::resume{}});
+  s.settle();
+  expect_found(s.end_of("a"), "mail from outside of the queue was put aside again");
 }
 
 TEST(broken_actor, ends_with_its_children_and_nobody_is_asked) {
@@ -119,6 +152,17 @@ TEST(broken_part, two_futures_have_one_number) {
   f.add_end(monitor_ref{1}, std::make_shared<detail::future_state<int>>());
   expect_found(text_of([&] { f.add_end(monitor_ref{1}, std::make_shared<detail::future_state<int>>()); }),
                "two futures wait for the same monitor");
+}
+
+TEST(broken_part, two_timers_have_one_number) {
+  stage s;
+  s.root("a");
+  detail::instance_timers timers;
+  const auto add = [&] {
+    timers.add(s.rt().host(), s.who("a"), 1, 1h, {}, detail::make_letter<say>(detail::plain<say>, "too much"));
+  };
+  add();
+  expect_found(text_of(add), "two timers of an actor have the same number");
 }
 
 TEST(broken_part, an_envelope_is_put_aside_twice) {

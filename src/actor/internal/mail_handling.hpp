@@ -20,9 +20,9 @@ class mail_handling : public duty {
   void put_aside(envelope* e);
 
  private:
-  [[nodiscard]] verdict put_aside_from_queue(envelope& e);
   void receive_outside_of_queue(envelope& e);
-  /// Messages about the actor and about other processes. False: it is mail for the handlers.
+  /// Messages about the actor and about other processes. False: it is mail for the handlers. `kept`: it has to wait,
+  /// and the caller puts it aside.
   [[nodiscard]] bool receive_system_message(envelope& e, verdict& v);
 };
 
