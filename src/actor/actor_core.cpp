@@ -86,25 +86,18 @@ verdict actor_core::offer(body& b, turn& t, envelope& e) {
 
 // ---- exceptions
 
-namespace {
-void fail_call(turn& t, mail_origin& origin, errc code, std::string text) {
-  if (const std::uint64_t call = std::exchange(origin.call, 0))
-    origin.fail(*t.k, origin.sender, call, error{code, std::move(text)});
-}
-}  // namespace
-
 void actor_core::handler_threw(turn& t, mail_origin& origin, const std::exception& x) {
   if (typeid(x) == typeid(broken_invariant)) return end_broken(t, origin, static_cast<const broken_invariant&>(x));
   handler_threw(t, origin, reason_of_failure(x, t));
 }
 
 void actor_core::handler_threw(turn& t, mail_origin& origin, exit_reason why) {
-  if (origin.call != 0) fail_call(t, origin, errc::no_reply, to_string(id()) + " failed: " + why.to_string());
+  if (origin.call != 0) fail_call(*t.k, origin, error{errc::no_reply, to_string(id()) + " failed: " + why.to_string()});
   fault_handling{*this, t}.fail(std::move(why), std::current_exception());
 }
 
 void actor_core::handler_threw_exit_with(turn& t, mail_origin& origin, const exit_reason& why) {
-  if (origin.call != 0) fail_call(t, origin, errc::exited, why.to_string());
+  if (origin.call != 0) fail_call(*t.k, origin, error{errc::exited, why.to_string()});
   life_cycle{*this, t}.stop(why);
 }
 
@@ -112,7 +105,7 @@ void actor_core::end_broken(turn& t, mail_origin& origin, const broken_invariant
   set_broken();
   t.ending = reason_of_failure(found, t);
   t.ends = true;
-  if (origin.call != 0) fail_call(t, origin, errc::exited, t.ending.to_string());
+  if (origin.call != 0) fail_call(*t.k, origin, error{errc::exited, t.ending.to_string()});
 }
 
 // ---- the end, and questions of observers

@@ -63,16 +63,15 @@ bool handler_calls::run_message(mail_origin& origin, const message_type& type, v
       if (!call_rest_handler(self, *whole, moved)) note_unhandled(origin, type, *whole);
     });
   });
-  if (const std::uint64_t call = std::exchange(origin.call, 0))
-    origin.fail(host(), origin.sender, call, no_answer(me_));
+  if (origin.call != 0) fail_call(host(), origin, no_answer(me_));
   return moved;
 }
 
 void handler_calls::note_unhandled(mail_origin& origin, const message_type& type, const envelope& whole) {
   host().note_unhandled(me_.id(), whole);
-  if (const std::uint64_t call = std::exchange(origin.call, 0))
-    origin.fail(host(), origin.sender, call,
-                error{errc::no_reply, to_string(me_.id()) + " has no handler for " + std::string{type.name}});
+  if (origin.call != 0)
+    fail_call(host(), origin,
+              error{errc::no_reply, to_string(me_.id()) + " has no handler for " + std::string{type.name}});
 }
 
 /// Calls the handler for `any_message`. False: there is none.

@@ -150,13 +150,10 @@ template <class V>
 void context::reply(V&& value) {
   using R = std::decay_t<V>;
   static_assert(!std::is_same_v<R, const char*>, "reply with a std::string: the reply has that type, not this");
-  if (origin_.call != 0 && origin_.reply != &detail::plain<detail::reply_body<R>>) {
-    const std::uint64_t call = std::exchange(origin_.call, 0);
-    origin_.fail(*turn_.k, origin_.sender, call,
-                 error{errc::no_reply, "the answer to " + std::string{message_.name} + " has the wrong type, " +
-                                           std::string{type_name<R>()}});
-    return;
-  }
+  if (origin_.call != 0 && origin_.reply != &detail::plain<detail::reply_body<R>>)
+    return detail::fail_call(*turn_.k, origin_,
+                             error{errc::no_reply, "the answer to " + std::string{message_.name} +
+                                                       " has the wrong type, " + std::string{type_name<R>()}});
   const auto give = [&] {
     if (origin_.call != 0)
       answer_if_asked<R>(result<R>{std::forward<V>(value)});

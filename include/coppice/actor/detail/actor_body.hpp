@@ -88,7 +88,7 @@ void deliver_to_actor(body& b, turn& t, envelope& e) {
   });
   if constexpr (callable_message<M>) {
     if (origin.call != 0) [[unlikely]]
-      origin.fail(*t.k, origin.sender, origin.call, no_answer(mine));
+      fail_call(*t.k, origin, no_answer(mine));
   }
 }
 

@@ -75,6 +75,11 @@ inline constexpr message_type plain<timed<M>> = timed_type<M>();
   return type.mail.content != nullptr ? *type.mail.content : type;
 }
 
+/// Answers the call of a message with an error, unless it was answered before.
+inline void fail_call(kernel& k, mail_origin& origin, error why) {
+  if (const std::uint64_t call = std::exchange(origin.call, 0)) origin.fail(k, origin.sender, call, std::move(why));
+}
+
 /// Owns a call that is answered later. If it is destroyed without an answer, the caller gets an error.
 class held_call {
  public:
@@ -84,9 +89,7 @@ class held_call {
   held_call& operator=(const held_call&) = delete;
   held_call& operator=(held_call&&) = delete;
   ~held_call() { drop({errc::no_reply, "the request was dropped without an answer"}); }
-  void drop(const error& why) noexcept {
-    if (const std::uint64_t call = std::exchange(origin.call, 0)) origin.fail(*kernel_, origin.sender, call, why);
-  }
+  void drop(const error& why) noexcept { fail_call(*kernel_, origin, why); }
 
   mail_origin origin;
 
