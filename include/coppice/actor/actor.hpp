@@ -172,10 +172,7 @@ reply_to<R> context::defer() {
   if (origin_.call == 0 || origin_.reply != &detail::plain<detail::reply_body<R>>)
     throw std::logic_error{"context::defer: nobody waits for a " + std::string{type_name<R>()} + " as the answer to " +
                            std::string{message_.name}};
-  auto state = std::make_shared<detail::pending_reply_of<R>>(turn_.k->weak_from_this(), id(), origin_.sender,
-                                                             std::exchange(origin_.call, 0));
-  if (const detail::kernel_section mine{*turn_.p, id().serial()}) turn_.k->defer(*turn_.p, state);
-  return reply_to<R>{std::move(state)};
+  return detail::defer_reply<R>(*turn_.k, *turn_.p, id(), origin_.sender, std::exchange(origin_.call, 0));
 }
 
 template <class To, class M>
