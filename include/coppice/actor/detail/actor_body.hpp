@@ -5,11 +5,7 @@
 namespace coppice::detail {
 
 template <class A, class M>
-concept handles_with_context = requires(A& a, M m, context& me) { a.handle(std::move(m), me); };
-template <class A, class M>
-concept handles_alone = requires(A& a, M m) { a.handle(std::move(m)); };
-template <class A, class M>
-concept handles_message = handles_with_context<A, M> || handles_alone<A, M>;
+concept handles_message = handles_with_or_without<A, context, M>;
 template <class M, class... Ms>
 [[nodiscard]] consteval bool is_listed(protocol<Ms...>*) {
   return (std::is_same_v<M, Ms> || ...);
@@ -64,7 +60,7 @@ void call_handler(A& object, context& me, M& message) {
 template <class A, class M>
 inline constexpr bool gives_nothing = false;
 template <class A, class M>
-  requires(handles_alone<A, M> && !handles_with_context<A, M> && !callable_message<M>)
+  requires(handles<A, M> && !handles<A, M, context&> && !callable_message<M>)
 // NOLINTNEXTLINE(readability-static-accessed-through-instance): the handler may be static
 inline constexpr bool gives_nothing<A, M> = std::is_void_v<decltype(std::declval<A&>().handle(std::declval<M>()))>;
 
@@ -155,10 +151,7 @@ bool dispatch_to(actor_core& core, context& me, const message_type& type, void* 
 template <class A>
 void hand_rest(actor_core& core, context& me, any_message&& m) {
   A& object = static_cast<actor_body<A>&>(core).object;
-  if constexpr (handles_with_context<A, any_message>)
-    object.handle(std::move(m), me);
-  else
-    object.handle(std::move(m));
+  call_handle<preferred::with_me>(object, [&]() -> context& { return me; }, std::move(m));
 }
 template <class A>
 consteval auto handler_of_rest() -> void (*)(actor_core&, context&, any_message&&) {
