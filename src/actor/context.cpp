@@ -72,13 +72,7 @@ void context::fail(exit_reason why) { detail::fault_handling{core_, turn_}.fail(
 
 void context::through_middleware(pid to, const detail::message_type& type, const void* content,
                                  const std::function<void()>& inner) {
-  const auto& chain = core_.settings->on_send;
-  const message_view view{type, content};
-  const std::function<void(std::size_t)> from = [&](std::size_t i) {
-    if (i == chain.size()) return inner();
-    chain[i](*this, to, view, [&, i] { from(i + 1); });
-  };
-  from(0);
+  detail::run_through(core_.settings->on_send, inner, *this, to, message_view{type, content});
 }
 
 void context::watch(pid who) { detail::ends_of_others{core_, turn_}.watch(who); }

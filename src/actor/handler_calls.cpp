@@ -95,13 +95,7 @@ bool handler_calls::call_rest_handler(context& self, envelope& whole, bool& move
 
 void handler_calls::run_middleware(context& self, const message_type& type, void* message,
                                    const std::function<void()>& inner) {
-  const auto& chain = me_.settings->on_receive;
-  const message_view view{type, message};
-  const std::function<void(std::size_t)> from = [&](std::size_t i) {
-    if (i == chain.size()) return inner();
-    chain[i](self, view, [&, i] { from(i + 1); });
-  };
-  from(0);
+  run_through(me_.settings->on_receive, inner, self, message_view{type, message});
 }
 
 bool handler_calls::dispatch(context& self, const message_type& type, void* message, bool of_life) {

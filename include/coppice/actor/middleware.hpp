@@ -1,6 +1,7 @@
 #pragma once
 /// Functions around the messages that an actor receives or sends; see `actor_options`.
 #include <functional>
+#include <vector>
 
 #include <coppice/actor/fwd.hpp>
 #include <coppice/runtime/message.hpp>
@@ -33,3 +34,15 @@ using receive_middleware = std::function<void(context&, const message_view&, con
 using send_middleware = std::function<void(context&, pid to, const message_view&, const std::function<void()>& next)>;
 
 }  // namespace coppice::actor
+
+namespace coppice::detail {
+/// Calls the middleware from the first to the last, each with `args` and a `next`, and then `inner`.
+template <class Middleware, class... Args>
+void run_through(const std::vector<Middleware>& chain, const std::function<void()>& inner, Args&&... args) {
+  const std::function<void(std::size_t)> from = [&](std::size_t i) {
+    if (i == chain.size()) return inner();
+    chain[i](args..., [&, i] { from(i + 1); });
+  };
+  from(0);
+}
+}  // namespace coppice::detail
