@@ -16,6 +16,20 @@
 #include <coppice/actor/props.hpp>
 #include <coppice/spec/child.hpp>
 
+namespace coppice::detail {
+/// Calls `start()` until it succeeds, or fails for another reason than a name that is taken, or `where()` says which
+/// process has the name. If that process has ended meanwhile, the name is free again.
+template <class A, class Start, class Where>
+[[nodiscard]] std::expected<actor_ref<A>, spawn_error> start_with_name(Start start, Where where) {
+  for (;;) {
+    const result<pid> started = start();
+    if (started) return actor_ref<A>{*started};
+    if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
+    if (const pid running = where()) return std::unexpected{spawn_error{started.error(), running}};
+  }
+}
+}  // namespace coppice::detail
+
 namespace coppice::actor {
 
 // ---- templates of `context`
@@ -41,14 +55,7 @@ actor_ref<A> context::spawn(const props<A>& how) {
 template <class A>
 std::expected<actor_ref<A>, spawn_error> context::start_named(const props<A>& how, std::string_view name) {
   const std::string checked = child_name(name);
-  for (;;) {
-    const result<pid> started = start(how, checked);
-    if (started) return actor_ref<A>{*started};
-    if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
-    // If that process has ended meanwhile, the name is free: try again.
-    if (const pid running = where(path() + "/" + checked))
-      return std::unexpected{spawn_error{started.error(), running}};
-  }
+  return detail::start_with_name<A>([&] { return start(how, checked); }, [&] { return where(path() + "/" + checked); });
 }
 
 template <class A>
@@ -290,14 +297,12 @@ template <class Host, class A>
 [[nodiscard]] std::expected<actor_ref<A>, spawn_error> spawn_actor(Host& host, const naming& as, const props<A>& how) {
   if (!as.name || as.name->empty() || as.prefix)
     return std::unexpected{spawn_error{{errc::invalid, "a top-level actor needs a name that is not empty"}}};
-  for (;;) {
+  const auto start = [&] {
     detail::birth with{};
     with.called = detail::birth::by(*as.name, {});
-    const result<pid> started = detail::spawn_actor<A>(host.host(), std::move(with), how.settings(), {});
-    if (started) return actor_ref<A>{*started};
-    if (started.error().code() != errc::name_taken) return std::unexpected{spawn_error{started.error()}};
-    if (const pid running = host.host().where(*as.name)) return std::unexpected{spawn_error{started.error(), running}};
-  }
+    return detail::spawn_actor<A>(host.host(), std::move(with), how.settings(), {});
+  };
+  return detail::start_with_name<A>(start, [&] { return host.host().where(*as.name); });
 }
 /// Asks an actor to stop. It is never killed for taking too long: only a parent has time limits for its children.
 template <class Host>
