@@ -211,7 +211,8 @@ actor_body<A>::actor_body(std::shared_ptr<const actor_settings> s, actor_birth h
 
 /// `type` with the handler of class `A` for the message, if `A` has one.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
-consteval message_type with_handler(message_type type, const message_type& untyped) {
+consteval message_type with_handler(const message_type& untyped) {
+  message_type type = untyped;
   type.untyped = &untyped;
   if constexpr (handles_message<A, M>) {
     type.object.deliver = &deliver_to_actor<A, M, Payload, open>;
@@ -221,12 +222,11 @@ consteval message_type with_handler(message_type type, const message_type& untyp
   return type;
 }
 template <class A, class M>
-inline constexpr message_type mail_to = with_handler<A, M, M, &open_body<M>>(plain<M>, plain<M>);
+inline constexpr message_type mail_to = with_handler<A, M, M, &open_body<M>>(plain<M>);
 template <class A, class M>
-inline constexpr message_type sent_to = with_handler<A, M, sent<M>, &open_sent<M>>(plain<sent<M>>, plain<sent<M>>);
+inline constexpr message_type sent_to = with_handler<A, M, sent<M>, &open_sent<M>>(plain<sent<M>>);
 template <class A, class M>
-inline constexpr message_type request_to =
-    with_handler<A, M, request_body<M>, &open_request_body<M>>(plain_request<M>, plain_request<M>);
+inline constexpr message_type request_to = with_handler<A, M, request_body<M>, &open_request_body<M>>(plain_request<M>);
 
 /// The first envelope of an actor: makes its body.
 template <class A>
