@@ -2,10 +2,6 @@
 
 namespace coppice::detail {
 
-void send_signal(kernel& k, pid to, actor_signal s) {
-  k.send_fast(to, make_letter<actor_signal>(plain<actor_signal>, std::move(s)));
-}
-
 timer_ref arm_signal(kernel& k, pid me, std::chrono::nanoseconds after, actor_signal s) {
   return k.arm(k.time_after(after), me, signal::fast, make_letter<actor_signal>(plain<actor_signal>, std::move(s)));
 }

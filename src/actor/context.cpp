@@ -54,10 +54,10 @@ void context::add_child(pid who, std::string name, coppice::shutdown how) {
 void context::stop_process(pid who) {
   detail::child_record* c = core_.find_child(who);
   // An actor that is not a child has no limit, because only its parent knows how long its stop may take.
-  if (c == nullptr) return detail::send_signal(*turn_.k, who, {detail::signals::stop{exit_reason::normal()}});
+  if (c == nullptr) return detail::send_signal(*turn_.k, who, detail::signals::stop{exit_reason::normal()});
   if (c->spec)  // after this handler: it may be using what the stop removes
-    return detail::send_signal(
-        *turn_.k, id(), {detail::signals::stop_child_process{.place = c->place, .reason = exit_reason::normal()}});
+    return detail::send_signal(*turn_.k, id(),
+                               detail::signals::stop_child_process{.place = c->place, .reason = exit_reason::normal()});
   // At once, so that the child takes no mail that this handler sends to it later.
   detail::child_stopping{core_, turn_}.stop(*c, exit_reason::normal());
 }

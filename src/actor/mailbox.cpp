@@ -21,9 +21,9 @@ std::shared_ptr<mailbox_policy> make_policy(const actor_settings& s) {
   if (box.capacity == 0 && !box.by_priority) return nullptr;
   static constexpr auto tell_sender = [](kernel& k, pid sender, pid receiver, bool full) {
     if (full)
-      send_signal(k, sender, {signals::receiver_full{receiver}});
+      send_signal(k, sender, signals::receiver_full{receiver});
     else
-      send_signal(k, sender, {signals::receiver_has_room{receiver}});
+      send_signal(k, sender, signals::receiver_has_room{receiver});
   };
   return std::make_shared<mailbox_policy>(box.capacity, box.when_full, box.by_priority, box.waits_at_most, tell_sender);
 }

@@ -80,14 +80,14 @@ TEST(broken_actor, handles_two_messages_at_once) {
 TEST(broken_actor, puts_mail_aside_again_that_it_has_taken_from_there) {
   stage s;
   s.root("a");
-  detail::send_signal(s.rt().host(), s.who("a"), {signals::suspend{}});
+  detail::send_signal(s.rt().host(), s.who("a"), signals::suspend{});
   s.settle();
   s.tell("a", [&](player&, context&) { core_of(s, "a").aside.replaying = false; });
   poison_actor(s.rt(), s.who("a"));
   s.tell("a", "behind the pill");
   s.settle();
   EXPECT_EQ(core_of(s, "a").aside.size(), 3U);
-  detail::send_signal(s.rt().host(), s.who("a"), {signals::resume{}});
+  detail::send_signal(s.rt().host(), s.who("a"), signals::resume{});
   s.settle();
   expect_found(s.end_of("a"), "mail from outside of the queue was put aside again");
 }

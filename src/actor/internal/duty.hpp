@@ -12,10 +12,9 @@ class duty {
 
  protected:
   [[nodiscard]] kernel& host() const noexcept { return *t_.k; }
-  /// The same as `send_signal`, but the signal is made in its envelope.
   template <class Signal>
   void signal_to(pid who, Signal&& s) const {
-    host().send_fast(who, make_letter<actor_signal>(plain<actor_signal>, std::forward<Signal>(s)));
+    send_signal(host(), who, std::forward<Signal>(s));
   }
 
   actor_core& me_;

@@ -114,8 +114,11 @@ struct actor_signal {
       what;
 };
 
-/// Sends a signal that is handled before the mail of `to`.
-void send_signal(kernel& k, pid to, actor_signal s);
+/// Sends a signal that is handled before the mail of `to`. It is an `actor_signal`, or one of those that it can hold.
+template <class Signal>
+void send_signal(kernel& k, pid to, Signal&& s) {
+  k.send_fast(to, make_letter<actor_signal>(plain<actor_signal>, std::forward<Signal>(s)));
+}
 /// The same to the caller itself, after a while.
 [[nodiscard]] timer_ref arm_signal(kernel& k, pid me, std::chrono::nanoseconds after, actor_signal s);
 
