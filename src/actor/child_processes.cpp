@@ -73,6 +73,12 @@ void child_processes::note_failed_start(const child_record& c, const error& why)
                                   .reason = exit_reason::error("can't start '" + c.name + "': " + why.to_string())});
 }
 
+bool is_failure(const child_spec& spec, const exit_reason& reason) {
+  const bool gave_up = spec.type == child_type::supervisor && spec.restart == restart::permanent &&
+                       reason.what() == exit_reason::kind::shutdown;
+  return reason.abnormal() || gave_up;
+}
+
 void answer_which_children(actor_core& me, turn& t, envelope& request) {
   const auto asked = take_body<request_body<calls::which_children>>(request);
   std::vector<child_info> all;

@@ -138,9 +138,7 @@ void child_stopping::child_ended(pid who, const exit_reason& reason) {
   host().disarm(c->stop_timer);
   if (c->spec) host().disarm(c->restart_timer);
   if (c->start_again && me_.is_active()) return child_processes{me_, t_}.start_again(*c);
-  const bool gave_up = c->spec && c->spec->type == child_type::supervisor && c->spec->restart == restart::permanent &&
-                       reason.what() == exit_reason::kind::shutdown;
-  if (c->spec && !c->stopping && (reason.abnormal() || gave_up) && me_.is_active())
+  if (c->spec && !c->stopping && is_failure(*c->spec, reason) && me_.is_active())
     return fault_handling{me_, t_}.on(
         signals::child_failed{.child = who, .instance = c->instance, .has_instance = false, .reason = reason});
   remove(who);

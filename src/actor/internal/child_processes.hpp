@@ -16,6 +16,8 @@ class child_processes : public duty {
   void note_failed_start(const child_record& c, const error& why);
 };
 
+/// Whether the end of a child that is a process is a failure, about which the strategy decides.
+[[nodiscard]] bool is_failure(const child_spec& spec, const exit_reason& reason);
 /// Throws `spawn_failed` unless the actor may spawn children now.
 void ensure_may_spawn(const actor_core& me);
 /// A new child. It is linked already.
