@@ -5,7 +5,7 @@
 ///       using protocol = coppice::protocol<bump, reset>;          // the messages it handles
 ///       int handle(bump m) { return value += m.by; }              // the return value answers a call,
 ///       void handle(reset, context& me) { me.reply(done{}); }     // and so does `reply`
-///       void handle(started, context& me);                        // optional: see lifecycle.hpp
+///       void handle(started, context& me);                        // optional: see life_messages.hpp
 ///       int value = 0;
 ///     };
 ///     const actor_ref<counter> counters = spawn_actor(rt, props<counter>());

@@ -14,7 +14,7 @@
 #include <coppice/actor/detail/pending_futures.hpp>
 #include <coppice/actor/detail/room_waits.hpp>
 #include <coppice/actor/detail/watch_list.hpp>
-#include <coppice/actor/lifecycle.hpp>
+#include <coppice/actor/life_messages.hpp>
 
 namespace coppice::detail {
 

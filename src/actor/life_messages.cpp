@@ -1,4 +1,4 @@
-#include <coppice/actor/lifecycle.hpp>
+#include <coppice/actor/life_messages.hpp>
 
 namespace coppice::actor {
 
