@@ -10,7 +10,7 @@ error no_answer(const actor_core& who) {
 void handler_calls::deliver(envelope& e) {
   t_.message = e.type;
   const bool direct = me_.settings->on_receive.empty() && !me_.has_behaviours();
-  if (!direct || e.type->object.for_body != &me_.type_of_actor().plain) return deliver_opened(e);
+  if (!direct || e.type->object.for_body != &me_.type_of_actor().direct) return deliver_opened(e);
   note_received(content_of(*e.type));
   e.type->object.deliver(me_, t_, e);
 }

@@ -63,7 +63,7 @@ void life_status::set_slow_path(slow_path why, bool on) noexcept {
 
 void life_status::publish() noexcept {
   const bool takes = takes_mail();
-  const body_type* const wanted = takes && slow_paths_ == 0 ? &class_->plain : &class_->rare;
+  const body_type* const wanted = takes && slow_paths_ == 0 ? &class_->direct : &class_->indirect;
   if (wanted == type && takes == published_takes_mail_) return;
   turn* t = turn_here();
   if (t == nullptr) return;

@@ -196,8 +196,8 @@ inline constexpr body_type any_actor_type{.offer = &actor_core::offer,
                                           .held = &actor_core::held,
                                           .in_hand = &actor_core::in_hand};
 template <class A>
-inline constexpr actor_class class_of{.plain = any_actor_type,
-                                      .rare = any_actor_type,
+inline constexpr actor_class class_of{.direct = any_actor_type,
+                                      .indirect = any_actor_type,
                                       .make = &make_instance<A>,
                                       .unmake = &unmake_instance<A>,
                                       .free = &free_actor<A>,
@@ -216,7 +216,7 @@ consteval message_type with_handler(const message_type& untyped) {
   type.untyped = &untyped;
   if constexpr (handles_message<A, M>) {
     type.object.deliver = &deliver_to_actor<A, M, Payload, open>;
-    type.object.for_body = &class_of<A>.plain;
+    type.object.for_body = &class_of<A>.direct;
   }
   type.mail.content = &plain<M>;
   return type;

@@ -35,11 +35,11 @@ struct actor_settings {
 
 /// What the library has to know of an actor's class.
 struct actor_class {
-  /// Mail that carries its handler compares its `for_body` with the body's type. `plain` matches, `rare` does not:
-  /// while an actor is suspended, stopping or otherwise in need of a closer look, its type is `rare` and all its mail
-  /// goes through `offer`.
-  body_type plain{};
-  body_type rare{};
+  /// Mail that carries its handler compares its `for_body` with the body's type. `direct` matches, `indirect` does not:
+  /// while an actor is suspended, stopping or otherwise in need of a closer look, its type is `indirect` and all its
+  /// mail goes through `offer`.
+  body_type direct{};
+  body_type indirect{};
   void (*make)(actor_core&, context&) = nullptr;
   void (*unmake)(actor_core&) noexcept = nullptr;
   void (*free)(actor_core&) noexcept = nullptr;

@@ -19,7 +19,7 @@ class life_status : public body {
 
   /// `suspended`: the suspensions that the actor begins with, those of the parent that spawned it.
   life_status(const actor_class& c, std::uint32_t suspended) noexcept
-      : body{&c.rare}, class_{&c}, suspensions_{suspended} {}
+      : body{&c.indirect}, class_{&c}, suspensions_{suspended} {}
   life_status(const life_status&) = delete;
   life_status& operator=(const life_status&) = delete;
 
