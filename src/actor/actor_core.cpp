@@ -123,7 +123,7 @@ void cancel_timers(kernel& k, rare_parts& parts) noexcept {
 }
 
 /// Drops mail that the actor did not handle.
-void drop_unhandled(kernel& k, pid me, envelope* e, const loss& how) {
+void drop_left_mail(kernel& k, pid me, envelope* e, const loss& how) {
   if (e->type == &plain<continuation_ready>)
     fail_future(k, *static_cast<letter<continuation_ready>*>(e)->body.future, how);
   const bool is_mail = e->what() == signal::message && e->type != &plain<poison_pill> && e->type != &plain<terminated>;
@@ -138,12 +138,12 @@ void actor_core::destroy(body& b, kernel& k) noexcept {
   const loss how = loss_by(me.id());
   if (me.rare) {
     cancel_timers(k, *me.rare);
-    for (envelope* e : std::exchange(me.rare->stash, {})) drop_unhandled(k, me.id(), e, how);
+    for (envelope* e : std::exchange(me.rare->stash, {})) drop_left_mail(k, me.id(), e, how);
     me.rare->futures.fail_all(k, how);
   }
-  while (envelope* e = me.aside.take()) drop_unhandled(k, me.id(), e, how);
+  while (envelope* e = me.aside.take()) drop_left_mail(k, me.id(), e, how);
   if (me.rare && me.rare->policy)
-    for (envelope* e : k.close_policy(me.id())) drop_unhandled(k, me.id(), e, how);
+    for (envelope* e : k.close_policy(me.id())) drop_left_mail(k, me.id(), e, how);
   me.type_of_actor().free(me);
 }
 

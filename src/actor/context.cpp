@@ -17,8 +17,8 @@ std::vector<pid> context::children() const {
 }
 
 std::string context::path() const {
-  const auto info = turn_.k->name_of(id());
-  return info.empty() ? to_string(id()) : info;
+  const auto name = turn_.k->name_of(id());
+  return name.empty() ? to_string(id()) : name;
 }
 
 pid context::child(std::string_view name) const {
@@ -28,7 +28,7 @@ pid context::child(std::string_view name) const {
   return {};
 }
 
-detail::envelope& context::open_mail(any_message& message) {
+detail::envelope& context::close_mail(any_message& message) {
   if (message.empty()) throw std::logic_error{"this message was moved away before"};
   auto& mail =
       const_cast<detail::envelope&>(message.content());  // NOLINT(cppcoreguidelines-pro-type-const-cast): its own

@@ -187,7 +187,7 @@ void context::forward(const To& to, M&& message) {
   using body = std::decay_t<M>;
   if constexpr (std::is_same_v<body, any_message>) {
     static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
-    const detail::message_type& type = detail::content_of(*open_mail(message).type);
+    const detail::message_type& type = detail::content_of(*close_mail(message).type);
     post_with(pid_of(to), type, message.opened(), [&] { return message.release(); });
   } else {
     post_with(pid_of(to), detail::plain<body>, &message,
@@ -201,7 +201,7 @@ void context::stash(M&& message) {
   detail::envelope* e = nullptr;
   if constexpr (std::is_same_v<body, any_message>) {
     static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
-    e = &open_mail(message);
+    e = &close_mail(message);
     (void)message.release();
   } else {
     // A stashed `terminated` counts as not received: until it is, `unwatch` removes it.

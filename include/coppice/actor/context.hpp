@@ -267,7 +267,7 @@ class context {
   [[nodiscard]] std::expected<actor_ref<A>, spawn_error> start_named(const props<A>& how, std::string_view name);
   /// Gives a call that was not answered yet back to its message. Throws `std::logic_error` for a message that was moved
   /// away.
-  [[nodiscard]] detail::envelope& open_mail(any_message& message);
+  [[nodiscard]] detail::envelope& close_mail(any_message& message);
   [[nodiscard]] std::string child_name(std::string_view name) const;
   /// Throws `spawn_failed` while the actor is stopping or restarting.
   void ensure_may_spawn() const;

@@ -12,7 +12,7 @@ class child_stopping : public duty {
   /// The same after the mail that the child has, without a limit.
   void drain(child_record& c, const exit_reason& reason);
   /// All children, the last that was spawned first.
-  void stop_all(const exit_reason& reason, bool drain);
+  void stop_all(const exit_reason& reason, bool drain_first);
   /// Tells the parent that this actor is stopping and how long its children may take, so that the limit that the parent
   /// has set for this actor does not include them.
   void tell_parent();

@@ -40,7 +40,7 @@ class fault_handling : public duty {
  private:
   void decide_about(child_record& c, const signals::child_failed& f);
   [[nodiscard]] judgement judge(const actor_strategy& by, child_record& c, const signals::child_failed& f,
-                                bool ask_instance);
+                                bool ask_the_instance);
   [[nodiscard]] directive ask_instance(const child_failure& f);
   void limit_restart(child_record& c, const strategy_options& options, judgement& j);
   void announce(const child_record& c, const exit_reason& why, const judgement& j);
