@@ -63,7 +63,7 @@ TEST(life_of_an_actor, lists_no_combination_twice) {
   for (const life_rule& r : life_rules) EXPECT_EQ(++seen[std::pair(r.from, r.on)], 1) << to_string(r.from);
 }
 
-TEST(life_of_an_actor, does_the_same_on_every_way_into_a_state) {
+TEST(life_of_an_actor, a_stop_and_the_end_of_the_last_child_have_these_actions) {
   // A stop tells the instance, unless that was told about a restart; the end of the last child ends a stop.
   for (const life from : {life::creating, life::running, life::failed})
     EXPECT_EQ(step_of(from, event::stop_ordered).action, action::begin_stop);

@@ -295,11 +295,7 @@ TEST(stuck_child, that_is_stopped_twice_has_one_limit) {
 }
 
 TEST(stuck_grandchild, of_a_child_that_is_stopped_by_its_parent_does_not_cost_the_child_its_life) {
-  stage s;
-  s.root("p");
-  s.child("p", "c");
-  s.child("c", "g");
-  s.stick("g", 24h);
+  three_generations s{24h};
   s.act("p", stops(s.who("c")));
   s.pass(10100ms);
   s.settle();

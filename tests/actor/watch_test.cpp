@@ -325,14 +325,14 @@ struct busy {
 };
 
 TEST(watch, notice_may_be_stashed_and_still_be_unwatched) {
-  for (const auto& [forgets, gate] : {std::pair<bool, std::optional<mailbox>>{false, {}},
+  for (const auto& [forgets, kind] : {std::pair<bool, std::optional<mailbox>>{false, {}},
                                       {true, {}},
                                       {false, mailbox{.by_priority = true}},
                                       {true, mailbox{.capacity = 2}}}) {
     stage s;
     const auto b = s.enter("b");
     const auto a = spawn_actor(
-        s.rt, props<busy>(s.book).with({.on_init = {[b](context& me) { me.watch(b); }}}).with({.mailbox = gate}));
+        s.rt, props<busy>(s.book).with({.on_init = {[b](context& me) { me.watch(b); }}}).with({.mailbox = kind}));
     (void)s.heard();
     stop_actor(s.rt, b.id());
     EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));

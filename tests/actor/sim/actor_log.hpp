@@ -132,8 +132,8 @@ class program {
   sim::world& world;
   sim::dice& dice;
   runtime* rt = nullptr;
-  bool calm = false;   // no more faults
-  double luck = 0.05;  // the share of hooks that fail
+  bool calm = false;            // no more faults
+  double hook_failures = 0.05;  // the share of hooks that fail
   std::uint64_t faults_left = 40;
   std::uint64_t spawns_left = 40;
   std::uint64_t chats_left = 200;
@@ -181,7 +181,7 @@ class program {
         .who = who, .instance = made ? l.living : l.attempts, .made = made, .quiet = quiet, .at = world.now()};
     return numbers;
   }
-  [[nodiscard]] bool unlucky() { return !calm && faults_left > 0 && dice.chance(luck); }
+  [[nodiscard]] bool unlucky() { return !calm && faults_left > 0 && dice.chance(hook_failures); }
 
   // -- mail
   [[nodiscard]] std::uint64_t number_for(pid from, pid to) {

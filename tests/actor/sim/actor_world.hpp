@@ -13,7 +13,7 @@ struct trouble {
   std::uint64_t poisons = 1;
   std::uint64_t freezes = 3;  // and as many thaws, in every third seed
   std::size_t phases = 12;
-  double luck = 0.05;  // the share of hooks that fail
+  double hook_failures = 0.05;  // the share of hooks that fail
   std::vector<deed> favourites{};
 };
 
@@ -73,7 +73,7 @@ inline void run::spawn_tops() {
 inline void run::play() {
   sim::node& node = world_.add_node("actors", {.processes = 1U << 10U, .level = log_level::off});
   program_.rt = &node.rt();
-  program_.luck = trouble_.luck;
+  program_.hook_failures = trouble_.hook_failures;
   const pid sees = rt().spawn(observer, &program_);
   rt().subscribe<supervision_event>(sees);
   rt().subscribe<dead_letter>(sees);

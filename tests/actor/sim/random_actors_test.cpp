@@ -68,14 +68,16 @@ class random_actors : public testing::Test {
 using kind = rules::kind;
 
 TEST_F(random_actors, of_all_kinds) { keep_the_rules({}); }
-TEST_F(random_actors, that_fail_a_lot) { keep_the_rules({.luck = 0.2, .favourites = {deed::fail, deed::chat}}); }
+TEST_F(random_actors, that_fail_a_lot) {
+  keep_the_rules({.hook_failures = 0.2, .favourites = {deed::fail, deed::chat}});
+}
 TEST_F(random_actors, one_for_one) { keep_the_rules({.land = {.strategy = kind::one}}); }
 TEST_F(random_actors, all_for_one) {
   keep_the_rules({.land = {.waits = 0.6, .strategy = kind::all}, .favourites = {deed::fail, deed::poison_other}});
 }
 TEST_F(random_actors, that_escalate) {
   keep_the_rules({.land = {.keeps = 0.6, .low_limits = 0.1, .strategy = kind::one, .weights = {3, 2, 0, 6}},
-                  .luck = 0.1,
+                  .hook_failures = 0.1,
                   .favourites = {deed::fail, deed::fail_softly}});
 }
 TEST_F(random_actors, that_keep_their_children) {
@@ -87,7 +89,7 @@ TEST_F(random_actors, with_limits) {
 TEST_F(random_actors, with_strategies_of_their_own) {
   keep_the_rules({.land = {.strategy = kind::custom}, .favourites = {deed::fail}});
 }
-TEST_F(random_actors, with_gates) {
+TEST_F(random_actors, with_mailbox_policies) {
   keep_the_rules({.land = {.policies = 1}, .notes = 60, .favourites = {deed::chat, deed::stash, deed::unstash}});
 }
 TEST_F(random_actors, that_watch) {

@@ -408,8 +408,8 @@ void rage(unsigned workers, unsigned seed) {
   EXPECT_EQ(s.counted.use_count(), 1) << "a message or an instance was leaked";
 }
 
-TEST(actor_storm, with_as_many_workers_as_cores) { rage(2, 1); }
-TEST(actor_storm, with_more_workers_than_cores) { rage(8, 2); }
+TEST(actor_storm, with_two_workers) { rage(2, 1); }
+TEST(actor_storm, with_eight_workers) { rage(8, 2); }
 TEST(actor_storm, with_one_worker) { rage(1, 3); }
 
 }  // namespace
