@@ -18,7 +18,7 @@
 
 namespace coppice::detail {
 
-/// Stops an actor when it is reached in its mailbox.
+/// The message of `context::poison`: the actor stops when it takes this message from its mailbox.
 struct poison_pill {
   static constexpr int priority = 0;
 };
@@ -30,7 +30,7 @@ consteval message_type poison_type() {
 template <>
 inline constexpr message_type plain<poison_pill> = poison_type();
 
-/// The lowest priority: in a mailbox with priorities it comes after all mail that the ended process had sent.
+/// `terminated` has the lowest priority: in a mailbox with priorities it comes after all mail of the ended process.
 template <>
 inline constexpr message_type plain<terminated>{
     .name = type_name<terminated>(),
@@ -60,7 +60,7 @@ struct rare_parts {
   pending_futures futures;
   room_waits room;
   std::shared_ptr<coppice::detail::mailbox_policy> policy;  // null: the mailbox has neither a limit nor priorities
-  bool mail_token_parked = false;  // the token of the policy arrived while the actor took no mail
+  bool mail_token_parked = false;  // the `mail_token` of the mailbox policy arrived while the actor took no mail
 };
 
 /// Who decides when the actor fails.
@@ -70,7 +70,7 @@ enum class decided_by : std::uint8_t {
   supervisor,  ///< its parent is a supervisor: without a guardian of its own, a failure ends it
 };
 
-/// How an actor begins, apart from what every process has.
+/// What the start of an actor needs in addition to `birth`.
 struct actor_birth {
   decided_by failures = decided_by::guardian;
   std::uint32_t suspended = 0;
@@ -108,7 +108,7 @@ struct actor_core : life_status {
     parts().receive_timeout.set(k, id(), after);
     set_slow_path(slow_path::receive_timeout, after != no_timeout);
   }
-  /// Whether a message that arrives now is next: not while older mail is aside.
+  /// Whether a message may be handled now. No while older mail is aside, except for that mail itself.
   [[nodiscard]] bool next_in_turn() const noexcept { return takes_mail() && (aside.replaying || aside.empty()); }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers; }
 

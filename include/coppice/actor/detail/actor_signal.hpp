@@ -1,8 +1,8 @@
 #pragma once
 /// What actors tell each other, and themselves, ahead of their mail.
 ///
-/// A handler never changes its own actor's life directly: a stop, the end of a wait or the end of a child becomes a
-/// signal, which is handled after the handler has returned.
+/// A handler does not stop or restart its own actor directly: that, and the end of a wait, becomes a signal, which is
+/// handled after the handler has returned. (`context::fail` is the exception: it changes the state at once.)
 #include <exception>
 #include <variant>
 
@@ -22,12 +22,12 @@ struct child_failed {
   exit_reason reason{};
   std::exception_ptr thrown{};  ///< null: it failed without an exception
 };
-/// The child is stopping and waits for children of its own. Its own limit is extended by the time that these may take.
+/// The child is stopping and waits for its own children. Its `shutdown` time is extended by the time these may take.
 struct child_waits_for_children {
   pid child{};
   std::chrono::nanoseconds at_most{0};
 };
-/// The children of the child have ended, and its own limit starts again.
+/// The children of the child have ended: its `shutdown` time starts again.
 struct child_is_ending {
   pid child{};
 };
@@ -56,7 +56,7 @@ struct stop {
 
 // -- from an actor to itself
 
-/// Stop the child at that place, which is a process and not an actor.
+/// Stop a child that is not an actor. `place` is its `child_record::place`.
 struct stop_child_process {
   std::uint64_t place = 0;
   exit_reason reason{};
@@ -81,17 +81,23 @@ struct child_stop_overdue {
 struct future_timed_out {
   std::uint64_t number = 0;
 };
-/// A future of the end of another process has timed out.
+/// A future that waits for the end of another process has timed out.
 struct end_wait_timed_out {
   std::uint64_t monitor = 0;
 };
-/// The mailbox of `receiver` is full: stop reading own mail until it has room.
+
+// -- from a mailbox policy to an actor that sends: full from `put`, room from `take` or `close` of the receiver
+
+/// The mailbox of `receiver` is full: this actor handles no mail until there is room.
 struct receiver_full {
   pid receiver{};
 };
 struct receiver_has_room {
   pid receiver{};
 };
+
+// -- from an actor to itself, about a wait for room
+
 /// The receiver did not have room in time: its signals sent before this one are ignored from now on.
 struct wait_for_room_timed_out {
   pid receiver{};

@@ -33,12 +33,13 @@ struct receive_check {
   std::uint64_t number;
 };
 
-/// The timeout of `context::set_receive_timeout`. Mail only stores the time of its arrival; one timer checks it.
+/// The timeout of `context::set_receive_timeout`. Handling a message only stores the time; one timer checks it later,
+/// so that a message needs no timer operation.
 class receive_timeout_check {
  public:
   [[nodiscard]] bool is_set() const noexcept { return limit_ != no_timeout; }
   [[nodiscard]] std::chrono::nanoseconds limit() const noexcept { return limit_; }
-  /// Without a limit: `no_timeout`.
+  /// `no_timeout` turns the timeout off.
   void set(kernel& k, pid me, std::chrono::nanoseconds limit);
   /// At the end of the instance: checks that are on their way are ignored.
   void forget() noexcept;
