@@ -5,6 +5,7 @@
 #include <latch>
 #include <thread>
 
+#include "line_keeper.hpp"
 #include "stage.hpp"
 
 namespace {
@@ -255,28 +256,19 @@ TEST(slow_child, that_its_parent_stops_has_the_limit_that_its_props_say) {
   EXPECT_EQ(brutal.end_of("c"), "killed");
 }
 
-class line_keeper final : public log_sink {
- public:
-  void write(const log_record& r) override {
-    if (r.text.find("'c'") != std::string_view::npos)
-      all.push_back(std::string{to_string(r.level)} + " " + std::string{r.text});
-  }
-  lines all;
-};
-
 TEST(stuck_child, that_its_parent_stops_has_a_log_line_for_each_step) {
-  const auto log = std::make_shared<line_keeper>();
+  const auto log = std::make_shared<line_keeper>("'c'");
   stage s{1, {.processes = 1U << 16U, .level = log_level::debug, .log = log}};
   s.root("p");
   s.child("p", "c");
   s.stick("c", 24h);
   s.tell("c", "this is never handled");
   s.settle();
-  log->all.clear();
+  log->lines.clear();
   s.act("p", stops(s.who("c")));
   s.pass(10100ms);
   s.settle();
-  EXPECT_EQ(log->all,
+  EXPECT_EQ(log->lines,
             (lines{"debug child 'c' was asked to stop", "warning child 'c' did not stop within 5s and was killed",
                    "error child 'c' did not end within 5s after it was killed, because its code does not return; "
                    "it was abandoned"}));

@@ -5,6 +5,8 @@
 #include <coppice/sim/world.hpp>
 #include <coppice/spec/detail/stop_ladder.hpp>
 
+#include "line_keeper.hpp"
+
 namespace {
 
 using namespace coppice;
@@ -98,15 +100,6 @@ TEST(stop_step, has_a_name) {
 }
 
 // ---- the steps carried out
-
-/// Keeps the lines of a log.
-class line_keeper final : public log_sink {
- public:
-  void write(const log_record& r) override {
-    lines.push_back(std::string{to_string(r.level)} + " " + std::string{r.text});
-  }
-  std::vector<std::string> lines;
-};
 
 struct poke {};
 
