@@ -45,7 +45,7 @@ TEST(abandoned_actor, answers_all_who_wait_in_its_mailbox) {
   }
 }
 
-TEST(abandoned_actor, takes_no_more_calls_at_its_gate) {
+TEST(abandoned_actor, takes_no_more_calls_into_a_limited_mailbox) {
   stage s;
   std::string later = "nothing";
   std::string before = "nothing";
@@ -95,7 +95,7 @@ TEST(abandoned_actor, answers_the_call_that_it_is_stuck_in) {
   expect_answer_of_stuck(rt, spawn_actor(rt, props<stuck_actor>(std::ref(in), std::ref(out))), in, out);
 }
 
-TEST(abandoned_actor, answers_the_call_that_it_has_taken_from_its_gate) {
+TEST(abandoned_actor, answers_the_call_that_it_has_taken_from_a_limited_mailbox) {
   std::latch in{1};
   std::latch out{1};
   runtime rt{{.workers = 2, .stall_after = 10ms, .level = log_level::off}};
