@@ -104,6 +104,9 @@ result<std::vector<pid>> kernel::stop_waiting_for_freeze(freeze_target who, std:
   return parts_->freezer.stop_waiting(who, frozen_as);
 }
 bool kernel::thaw(freeze_target who) { return parts_->freezer.thaw(who); }
+bool kernel::is_frozen(pid who) const noexcept {
+  return table_.alive(who) && (table_[who.index()].urgent.load(std::memory_order_relaxed) & detail::is_frozen) != 0;
+}
 
 // ---- time
 

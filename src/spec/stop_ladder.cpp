@@ -31,12 +31,16 @@ void log_line(kernel& k, log_level level, stop_step step, const stop_target& tar
 
 void log_step(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited) {
   // The first step is what everybody expects. The later ones mean that the process did not stop in time.
-  const log_level level = !waited                      ? log_level::debug
+  const bool frozen = step == stop_step::ask && k.is_frozen(target.who);
+  const log_level level = !waited && !frozen           ? log_level::debug
                           : step == stop_step::abandon ? log_level::error
                                                        : log_level::warning;
   if (!k.logs(level)) return;
   switch (step) {
-    case stop_step::ask: log_line(k, level, step, target, " was asked to stop"); return;
+    case stop_step::ask:
+      log_line(k, level, step, target,
+               frozen ? " is frozen: it is asked to stop, and can't before a thaw" : " was asked to stop");
+      return;
     case stop_step::kill:
       log_line(k, level, step, target,
                waited ? " did not stop within " + to_string(*waited) + " and was killed" : " was killed");

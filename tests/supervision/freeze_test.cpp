@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "family.hpp"
+#include "line_keeper.hpp"
 
 namespace {
 
@@ -41,6 +42,15 @@ TEST(frozen_child, without_a_shutdown_deadline_is_waited_for_until_its_thaw) {
   f.settle();
   EXPECT_EQ(f.book.take(), (lines{"stop a shutdown"}));
   EXPECT_EQ(f.ended(), exit_reason::shutdown());
+}
+
+TEST(frozen_child, that_is_asked_to_stop_is_logged) {
+  const auto log = std::make_shared<line_keeper>("frozen");
+  family f{1, {.processes = 1U << 16U, .level = log_level::warning, .log = log}};
+  ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = shutdown::infinity()})}}));
+  freeze(f, f.who("a"));
+  f.stop();
+  EXPECT_EQ(log->lines, (lines{"warning child 'a' is frozen: it is asked to stop, and can't before a thaw"}));
 }
 
 TEST(frozen_child, that_is_stopped_brutally_ends_at_once) {

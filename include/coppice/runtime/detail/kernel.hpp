@@ -207,6 +207,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] result<std::vector<pid>> stop_waiting_for_freeze(freeze_target who, std::uint64_t frozen_as);
   /// Undoes one freeze of the same target. False: there is none.
   bool thaw(freeze_target who);
+  /// Whether a freeze of it is in force now.
+  [[nodiscard]] bool is_frozen(pid who) const noexcept;
 
   // -- other nodes
   void set_transport(std::shared_ptr<transport> t);
