@@ -44,8 +44,8 @@ runtime::~runtime() {
 void runtime::must_be_outside() {
   if (detail::turn_here() != nullptr)
     throw std::logic_error{
-        "this would block a worker thread; inside a process use co_await, in a handler of an actor "
-        "context::call"};
+        "a function of the runtime that waits was called inside a process, where it would block a worker thread; "
+        "inside a process use co_await, in a handler of an actor context::call"};
 }
 
 void runtime::finish(detail::kernel& k, std::atomic<std::uint32_t>& done) {

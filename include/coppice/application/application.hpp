@@ -61,9 +61,8 @@ struct run_options {
   /// Signals that stop the program: the first one in order, the second one at once. Other signals have their usual
   /// effect. Default: SIGTERM and SIGINT.
   std::vector<os_signal> stop_on{os_signal::terminate, os_signal::interrupt};
-  /// How long a stop in order may take in total; then the remaining processes are killed. Children have their own
-  /// limits
-  /// (`shutdown`). Default: without limit.
+  /// How long a stop in order may take in total, from a signal or `stop_program` on; then the remaining processes are
+  /// killed. Children have their own limits (`shutdown`). Default: without limit.
   std::optional<std::chrono::nanoseconds> stop_within{};
   /// Passed to hooks that have a parameter for them: `{argv + 1, argv + argc}`.
   std::vector<std::string> args{};
