@@ -63,14 +63,16 @@ void child_processes::start_again(child_record& ended) {
   me_.parts().children.add(std::move(c));
 }
 
-/// The strategy decides about a failed start as about any other failure. In another turn, because without a limit it
-/// may be tried again and again.
-void child_processes::note_failed_start(const child_record& c, const error& why) {
-  signal_to(me_.id(),
-            signals::child_failed{.child = c.who,
-                                  .instance = c.instance,
-                                  .has_instance = false,
-                                  .reason = exit_reason::error("can't start '" + c.name + "': " + why.to_string())});
+/// The strategy decides about a failed start as about any other failure. By a timer: without a limit it may be tried
+/// again and again, and mail must be handled in between, which a signal to itself would overtake.
+void child_processes::note_failed_start(child_record& c, const error& why) {
+  host().disarm(c.restart_timer);
+  c.restart_timer = arm_signal(
+      host(), me_.id(), std::chrono::nanoseconds{0},
+      {signals::child_failed{.child = c.who,
+                             .instance = c.instance,
+                             .has_instance = false,
+                             .reason = exit_reason::error("can't start '" + c.name + "': " + why.to_string())}});
 }
 
 bool is_failure(const child_spec& spec, const exit_reason& reason) {

@@ -13,7 +13,7 @@ class child_processes : public duty {
 
  private:
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
-  void note_failed_start(const child_record& c, const error& why);
+  void note_failed_start(child_record& c, const error& why);
 };
 
 /// Whether the end of a child that is a process is a failure, about which the strategy decides.
