@@ -172,24 +172,29 @@ void worker_scheduler::wake_if_worth(const worker& w) {
 // What comes from outside nobody else would find: so both this side and `park` are sequentially consistent. Who
 // searches already will look at it before it sleeps.
 void worker_scheduler::wake_one() {
-  if (parked_.load(std::memory_order_seq_cst) == 0) return;
-  std::uint32_t now = searching_.load(std::memory_order_seq_cst);
-  if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
-  for (auto& w : workers_)
-    if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
-  stop_counting_searcher();
-}
-
-/// A searcher was counted that nobody is. Another thread that has injected something meanwhile has relied on it.
-void worker_scheduler::stop_counting_searcher() {
-  searching_.fetch_sub(1, std::memory_order_seq_cst);
-  if (injected_size_.load(std::memory_order_seq_cst) != 0) wake_one();
+  for (;; cpu_pause()) {
+    if (parked_.load(std::memory_order_seq_cst) == 0) return;
+    std::uint32_t now = searching_.load(std::memory_order_seq_cst);
+    if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
+    for (auto& w : workers_)
+      if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
+    // A searcher was counted that nobody is. Another thread that has injected something meanwhile has relied on it.
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+    if (injected_size_.load(std::memory_order_seq_cst) == 0) return;
+  }
 }
 
 /// A woken worker counts itself among the searchers until it has found something, so it is counted before.
 void worker_scheduler::wake_to_leave(worker& w) {
   searching_.fetch_add(1);
-  if (!unpark(w)) stop_counting_searcher();
+  if (unpark(w)) return;
+  searching_.fetch_sub(1);
+  wake_for_injected();
+}
+
+/// One searcher less is counted: somebody who has injected something may have relied on it.
+void worker_scheduler::wake_for_injected() {
+  if (injected_size_.load(std::memory_order_seq_cst) != 0) wake_one();
 }
 
 bool worker_scheduler::unpark(worker& w) {
@@ -216,7 +221,10 @@ void worker_scheduler::work(worker& w) {
 }
 
 void worker_scheduler::leave(worker& w) {
-  if (w.woken) stop_searching(w);
+  if (w.woken) {
+    stop_searching(w);
+    wake_for_injected();
+  }
   if (w.replaced && !stopping_) {
     hand_over(w);
     const std::scoped_lock lock{all_mutex_};
@@ -473,9 +481,10 @@ void worker_scheduler::doze(worker& w, std::optional<time_point> until) {
     const bool unguarded = !until && !guarded_.load(std::memory_order_seq_cst) && parked_.load() < count_ && count_ > 1;
     while (!unguarded && w.asleep.load() == 1 && (!until || clock_.now() < *until)) threads_.wait(w.asleep, 1, until);
   }
+  // In this order, so that `parked_` counts nobody who cannot be woken: `wake_one` would try in vain.
+  parked_.fetch_sub(1, std::memory_order_seq_cst);
   std::uint32_t one = 1;
   w.woken |= !w.asleep.compare_exchange_strong(one, 0);
-  parked_.fetch_sub(1, std::memory_order_seq_cst);
   if (keeper_unworried_.load(std::memory_order_seq_cst)) kick_timekeeper();
 }
 

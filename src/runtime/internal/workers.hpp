@@ -179,7 +179,7 @@ class worker_scheduler final : public scheduler {
   void wake_one();
   bool unpark(worker& w);
   void wake_to_leave(worker& w);
-  void stop_counting_searcher();
+  void wake_for_injected();
   worker& fresh_worker(std::uint32_t number);
   void launch(worker& w);
 
