@@ -71,8 +71,6 @@ class master {
  private:
   /// How long to wait for a process that was killed before it is abandoned.
   static constexpr std::chrono::seconds abandon_after{5};
-  /// A process that a hook has spawned cannot be found before its first turn. The hook may fail right after the spawn.
-  static constexpr std::chrono::milliseconds first_turn{1};
   /// Processes that were killed and have not ended yet.
   struct leftovers final : awaited_processes {
     std::unordered_map<pid, process_stop> open;
@@ -83,7 +81,6 @@ class master {
     if (app_.start) {
       const result<void> ready = co_await try_hook(me_, app_.start, program_->how.args);
       if (!ready) {
-        co_await me_.sleep(first_turn);
         co_await kill_leftovers();
         say({.what = master_report::kind::start_failed, .text = "its start hook failed: " + texts_of(ready.error())});
         co_return false;
@@ -166,14 +163,15 @@ class master {
     std::vector<pid> known = std::exchange(family_, {});
     known.push_back(me_.id());
     if (top_) known.push_back(top_);
+    std::ranges::copy(children_without_a_turn(),
+                      std::back_inserter(known));  // before the snapshot, or one may be missed
     std::vector<pid> all = family_of(me_.host(), known);
     for (const pid who : known)
       if (who != me_.id() && me_.alive(who)) all.push_back(who);
     leftovers left;
     for (const pid who : all) {
       const stop_target target{.by = me_.id(), .who = who, .what = "process of application", .name = app_.name};
-      me_.monitor(who);
-      left.open.emplace(who, process_stop{target, shutdown::brutal_kill(), abandon_after});
+      if (left.open.emplace(who, process_stop{target, shutdown::brutal_kill(), abandon_after}).second) me_.monitor(who);
     }
     // The kill, and one attempt to abandon. A process that withstands both is left alone: the stop must end.
     for (int steps = 0; steps < 2 && !left.open.empty(); ++steps) {
@@ -184,6 +182,16 @@ class master {
     if (!left.open.empty())
       me_.log(log_level::warning, "processes of an application did not end although they were killed",
               {{"application", app_.name}, {"count", std::to_string(left.open.size())}});
+  }
+
+  /// Processes that a hook has just spawned linked: a snapshot shows a process from its first turn on.
+  [[nodiscard]] std::vector<pid> children_without_a_turn() {
+    std::vector<pid> found;
+    const std::optional<process_info> mine = me_.host().info(me_.id());
+    if (!mine) return found;
+    for (const pid who : mine->links)
+      if (me_.alive(who) && !me_.host().info(who)) found.push_back(who);
+    return found;
   }
 
   /// Removes the processes that end before the deadline.
