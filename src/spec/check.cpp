@@ -94,18 +94,16 @@ std::vector<spec_fault> collect(std::span<const child_spec> specs, auto_shutdown
                                 const std::vector<std::string>& path) {
   std::vector<spec_fault> faults;
   std::unordered_set<std::string_view> ids;
-  ids.reserve(specs.size());
-  std::vector<std::string> below = path;
-  below.emplace_back();
   for (std::size_t place = 0; place < specs.size(); ++place) {
     const child_spec& spec = specs[place];
     child_check{spec, place, path, faults}.run(when);
-    if (!spec.id.empty() && !ids.insert(spec.id).second)
+    if (specs.size() > 1 && !spec.id.empty() && !ids.insert(spec.id).second)
       faults.push_back(
           {path, errc::duplicate_id,
            "two children have the id '" + spec.id + "'; give one of them another id with .with({.id = \"...\"})"});
-    if (!spec.start) continue;
-    below.back() = spec.id;
+    if (!spec.start || spec.type != child_type::supervisor) continue;
+    std::vector<std::string> below = path;
+    below.push_back(spec.id);
     spec.start.how().find_faults(below, faults);
   }
   return faults;

@@ -121,7 +121,19 @@ task<result<void>> children::restart(self& me, supervised& c) {
   const restart_range group = group_of(c);
   ensure(group.contains(c.place), "the group to restart does not contain the child that ended");
   const bool alone = group.size() == 1 && pending_.followers() == 0;
-  return alone ? start_due(me, {&c}) : restart_group(me, group, c);
+  return alone ? restart_alone(me, c) : restart_group(me, group, c);
+}
+
+/// The usual case, without the list of the others.
+task<result<void>> children::restart_alone(self& me, supervised& c) {
+  start_result started = co_await launch(me, c);
+  const result<pid> up = note_start(me, c, std::move(started), me.now());
+  result<void> outcome;
+  if (!up) {
+    start_failed(me, c, up.error());
+    outcome = std::unexpected{not_started(c.id(), up.error())};
+  }
+  co_return outcome;
 }
 
 task<result<void>> children::restart_group(self& me, restart_range group, supervised& c) {
