@@ -77,7 +77,7 @@ taken_step take_step(kernel& k, stop_ladder& ladder, const stop_limits& limits, 
   if (in_vain && k.logs(log_level::error))  // not alive: it is in its destructors, and its end was not reported yet
     log_line(k, log_level::error, rung.what, target,
              " did not end within " + to_string(*waited) + " after it was killed and can't be abandoned: " +
-                 (k.alive(target.who) ? "it is about to end" : "its destructors have not returned"));
+                 (k.alive(target.who) ? "it is about to end" : "it is ending; perhaps a destructor does not return"));
   return {rung.wait, abandoned};
 }
 

@@ -142,7 +142,7 @@ template <class S>
   return sup.template call<calls::start_child>(std::move(spec)).within(forever);
 }
 /// Stops a child, whether it runs or not, and leaves it down. A temporary child is removed. Siblings that wait for the
-/// restart of the child are started without it. Error: `not_found`.
+/// backoff of the child are started without it. Error: `not_found`.
 [[nodiscard]] pending_call<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id);
 /// Starts a child that is down. Errors: `not_found`, `running`, `restarting`, `start_failed`: the child stays down.
 [[nodiscard]] pending_call<calls::restart_child> restart_child(ref<supervisor> sup, std::string id);
