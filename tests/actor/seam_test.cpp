@@ -367,6 +367,21 @@ TEST(actor_with_a_process, decides_about_a_failed_start_of_another_as_about_any_
   }
 }
 
+TEST(actor_with_a_process, handles_its_mail_while_one_cant_be_started_without_limit) {
+  theatre t;
+  t.root("p", {.strategy = always_restart()});
+  t.give("p", t.f.child("v"));
+  t.f.world().fail_at("spawn.allocate", 1);
+  t.f.rt().kill(t.f.who("v"));
+  t.f.pass(10ms);
+  bool handled = false;
+  t.act("p", [&](player&, context&) { handled = true; });
+  t.f.world().fail_at("spawn.allocate", 0);
+  EXPECT_TRUE(handled);
+  t.f.pass(10ms);
+  EXPECT_EQ(t.children_of("p"), std::vector<pid>{t.f.who("v")});
+}
+
 TEST(actor_with_a_process, keeps_one_that_cant_be_started_while_it_waits_for_a_decision_itself) {
   theatre t;
   t.root("g", {.strategy = one_for_one({.decide = [](const auto&) { return directive::resume; }})});
