@@ -16,7 +16,7 @@ namespace coppice::detail {
 
 /// Sent to the process that asked for a freeze, once no turn of the frozen processes is running.
 struct freeze_done {
-  std::uint64_t number;
+  std::uint64_t number = 0;
   bool undone = false;  // another process has thawed it before: nothing is frozen by it
 };
 
