@@ -172,7 +172,8 @@ void worker_scheduler::wake_if_worth(const worker& w) {
 // What comes from outside nobody else would find: so both this side and `park` are sequentially consistent. Who
 // searches already will look at it before it sleeps.
 void worker_scheduler::wake_one() {
-  for (;; cpu_pause()) {
+  // Not until it succeeds: a worker that calls this may be the one who has to take what was injected.
+  for (int attempt = 0; attempt < 2; ++attempt) {
     if (parked_.load(std::memory_order_seq_cst) == 0) return;
     std::uint32_t now = searching_.load(std::memory_order_seq_cst);
     if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
