@@ -310,8 +310,8 @@ TEST(mailbox, loses_nothing_of_many_senders_on_many_threads) {
     senders.push_back(rt.spawn(sends_many, b, 1000));
   }
   for (const pid p : senders) rt.wait(p);
-  EXPECT_EQ(rt.call(a.call<total>()), 100'000);
-  EXPECT_EQ(rt.call(b.call<total>()), 100'000);
+  EXPECT_EQ(rt.call(a.call<total>().within(forever)), 100'000);
+  EXPECT_EQ(rt.call(b.call<total>().within(forever)), 100'000);
 }
 
 }  // namespace
