@@ -63,8 +63,7 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
         into.back().state = process_state::frozen;
       });
   if (frozen) return true;
-  const bool in_hand = turn_here() != nullptr && turn_here()->p == &p;
-  if (in_hand && kernel_.env().threads() != nullptr) {  // its own code looks
+  if (turn_here() != nullptr && turn_here()->p == &p) {  // its own code looks
     const kernel_section mine{p, p.serial()};
     if (!mine) return false;
     count_waiting(p, p.mail.head->next.load(std::memory_order_acquire));
@@ -73,9 +72,9 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
     return true;
   }
   if (kernel_.env().threads() == nullptr) {  // nothing runs at the same time: it can be looked at as it is
-    count_waiting(p, in_hand ? p.mail.head->next.load(std::memory_order_acquire) : p.mail.head);
+    count_waiting(p, p.mail.head);
     into.push_back(describe(p, view::as_owner));
-    into.back().state = in_hand || kernel_.sched().is_running(p) ? process_state::running : process_state::runnable;
+    into.back().state = kernel_.sched().is_running(p) ? process_state::running : process_state::runnable;
     return true;
   }
   p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);

@@ -296,6 +296,24 @@ task<> looks_at_all(self&, runtime* rt, std::vector<process_info>* into) {
   *into = rt->snapshot();
   co_return;
 }
+task<> looks_at_itself(self& me, runtime* rt, std::optional<process_info>* into, pid* child) {
+  *child = me.spawn_link(idles);
+  me.send(me.id(), std::string{"in the queue"});
+  *into = rt->info(me.id());
+  co_return;
+}
+TEST(snapshot, of_the_process_that_looks_is_complete) {
+  runtime rt{quiet()};
+  std::optional<process_info> seen;
+  pid child;
+  rt.wait(rt.spawn(looks_at_itself, &rt, &seen, &child));
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_TRUE(seen->complete);
+  EXPECT_EQ(seen->state, process_state::running);
+  EXPECT_EQ(seen->links, std::vector<pid>{child});
+  EXPECT_EQ(seen->mailbox, 1U);
+}
+
 TEST(snapshot, inside_a_process_does_not_wait_for_a_busy_one) {
   trap_door door;
   counting_threads threads;
