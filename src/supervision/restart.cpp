@@ -127,13 +127,7 @@ task<result<void>> children::restart(self& me, supervised& c) {
 /// The usual case, without the list of the others.
 task<result<void>> children::restart_alone(self& me, supervised& c) {
   start_result started = co_await launch(me, c);
-  const result<pid> up = note_start(me, c, std::move(started), me.now());
-  result<void> outcome;
-  if (!up) {
-    start_failed(me, c, up.error());
-    outcome = std::unexpected{not_started(c.id(), up.error())};
-  }
-  co_return outcome;
+  co_return note_restart(me, c, std::move(started), me.now());
 }
 
 task<result<void>> children::restart_group(self& me, restart_range group, supervised& c) {
@@ -207,10 +201,9 @@ task<result<void>> children::start_due(self& me, std::vector<supervised*> due) {
     supervised& c = **next;
     start_result started = co_await launch(me, c);
     now = about_now(me, now);
-    const result<pid> up = note_start(me, c, std::move(started), now);
+    result<void> up = note_restart(me, c, std::move(started), now);
     if (up) continue;
-    start_failed(me, c, up.error());
-    if (outcome) outcome = std::unexpected{not_started(c.id(), up.error())};
+    if (outcome) outcome = std::move(up);
     const bool gave_up = c.state != child_state::restarting;
     // With one_for_one the others do not depend on it. They waited for a sibling before an upgrade to that strategy.
     if (rules_.strategy == strategy::one_for_one && !gave_up) continue;
@@ -218,6 +211,13 @@ task<result<void>> children::start_due(self& me, std::vector<supervised*> due) {
     break;
   }
   co_return outcome;
+}
+
+result<void> children::note_restart(self& me, supervised& c, start_result started, time_point now) {
+  const result<pid> up = note_start(me, c, std::move(started), now);
+  if (up) return {};
+  start_failed(me, c, up.error());
+  return std::unexpected{not_started(c.id(), up.error())};
 }
 
 // ---- 6. A start has failed: another attempt, which counts as a restart, after the backoff or after the mail that is

@@ -89,6 +89,7 @@ class children {
     return range_to_restart(rules_.strategy, c.place, list_.places());
   }
   [[nodiscard]] task<void> stop_group(self& me, restart_range group, supervised& c);
+  [[nodiscard]] result<void> note_restart(self& me, supervised& c, start_result started, time_point now);
   [[nodiscard]] task<result<void>> restart_alone(self& me, supervised& c);
   [[nodiscard]] task<result<void>> restart_group(self& me, restart_range group, supervised& c);
   [[nodiscard]] task<void> stop_range(self& me, restart_range range, supervised* on_behalf_of);

@@ -55,8 +55,10 @@ class pending_restarts {
 
   /// The child waits neither for a timer nor for a sibling any more.
   void cancel(self& me, supervised& c) {
-    if (c.waits_for != nullptr) --followers_;
-    c.waits_for = nullptr;
+    if (std::exchange(c.waits_for, nullptr) != nullptr) {
+      ensure(followers_ > 0, "a child stops waiting for a sibling although none was counted");
+      --followers_;
+    }
     if (!c.wait) return;
     me.cancel(c.wait);
     const bool known = waiting_.erase(c.wait.value());
