@@ -56,7 +56,7 @@ task<> blocks(self& me, trap_door* door, std::atomic<bool>* back) {
   *back = true;
 }
 
-task<> generation(self& me, int below, std::atomic<int>* living) {  // NOLINT(misc-no-recursion)
+task<> generation(self& me, int below, std::atomic<int>* living) {
   if (below > 1) me.spawn_link(generation, below - 1, living);
   ++*living;
   co_await me.sleep(1h);
@@ -198,7 +198,7 @@ TEST(freeze, a_kill_that_came_before_it_ends_an_idle_process_at_once) {
   }
 }
 
-TEST(freeze, of_a_deep_subtree_whose_children_have_lower_slots_than_their_parents_is_whole) {
+TEST(freeze, of_a_deep_subtree_reaches_its_last_generation) {
   runtime rt{quiet()};
   std::atomic<int> living{0};
   const pid root = rt.spawn(generation, 300, &living);
