@@ -52,7 +52,7 @@ void kernel::schedule(slot& p, bool spawned) {
 void kernel::send_elsewhere(pid to, envelope* e) { parts_->remote.send_elsewhere(to, e); }
 void kernel::send_fast(pid to, envelope* e) { parts_->fast_lane.send(to, e); }
 void kernel::send_exit(pid to, exited x) { parts_->exits.send(to, std::move(x)); }
-void kernel::send_late(pid to, signal s, envelope* e) { parts_->lifecycle.send_late(to, s, e); }
+bool kernel::send_late(pid to, signal s, envelope* e) { return parts_->lifecycle.send_late(to, s, e); }
 void kernel::note_dead_letter(pid to, const envelope& e) { parts_->observer.note_dead_letter(to, e); }
 void kernel::note_unhandled(pid to, const envelope& e) { parts_->observer.note_unhandled(to, e); }
 void kernel::defer(slot& me, const std::shared_ptr<pending_reply>& reply) { parts_->lifecycle.defer(me, reply); }

@@ -34,6 +34,8 @@ loss loss_by(pid who) noexcept {
 }
 
 void answer_dropped(kernel& k, pid callee, const open_call& lost) {
+  const late_use use{k};
+  if (!use) return;
   turn* t = turn_here();
   if (std::uncaught_exceptions() > 0 && t != nullptr && t->k == &k && ending.why == nullptr &&
       k.pid_of(*t->p) == callee)
@@ -250,19 +252,47 @@ bool lifecycle::stop() {
   return kernel_.sched().stop(deadline);
 }
 
-void lifecycle::send_late(pid to, signal s, envelope* e) {
-  const std::scoped_lock lock{late_mutex_};
-  if (kernel_.crashed())
-    discard(kernel_, e);
-  else
+late_use::late_use(kernel& k) noexcept {
+  if (const turn* t = turn_here(); t != nullptr && t->k == &k) return;
+  lifecycle& all = k.parts().lifecycle;
+  allowed_ = all.begin_late_use();
+  if (allowed_) counted_by_ = &all;
+}
+late_use::~late_use() {
+  if (counted_by_ != nullptr) counted_by_->end_late_use();
+}
+
+bool lifecycle::begin_late_use() noexcept {
+  std::uint32_t now = late_users_.load();
+  while ((now & ended) == 0)
+    if (late_users_.compare_exchange_weak(now, now + 1)) return true;
+  return false;
+}
+
+void lifecycle::end_late_use() noexcept {
+  if (late_users_.fetch_sub(1) == (ended | 1U)) kernel_.env().threads()->wake_all(late_users_);
+}
+
+void lifecycle::wait_for_late_users() {
+  for (std::uint32_t now = late_users_.fetch_or(ended) | ended; now != ended; now = late_users_.load()) {
+    ensure(kernel_.env().threads() != nullptr, "a simulated runtime is destroyed while it sends a message");
+    kernel_.env().threads()->wait(late_users_, now, std::nullopt);
+  }
+}
+
+// Not under a lock: the message of a process that has ended is destroyed here, and its destructor may answer calls.
+bool lifecycle::send_late(pid to, signal s, envelope* e) {
+  const late_use use{kernel_};
+  if (use)
     kernel_.send(to, s, e);
+  else
+    discard(kernel_, e);
+  return static_cast<bool>(use);
 }
 
 void lifecycle::crash() {
-  {
-    const std::scoped_lock lock{late_mutex_};
-    kernel_.note_crash();
-  }
+  wait_for_late_users();
+  kernel_.note_crash();
   kernel_.parts().timers.drop_all();
   turn last{.k = &kernel_};
   turn* before = std::exchange(current_turn, &last);

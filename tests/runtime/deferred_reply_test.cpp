@@ -1,6 +1,7 @@
 // Answers given later: from another process, from a plain thread, or never.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <latch>
 #include <mutex>
 #include <optional>
@@ -137,6 +138,34 @@ TEST(deferred_reply, given_after_the_caller_gave_up_is_never_seen) {
   EXPECT_EQ(rt.call(call<ask>(s, 0).within(1ms)).error().code(), errc::timeout);
   (void)open.wait_and_take().reply(1);
   EXPECT_TRUE(rt.alive(s));
+}
+
+struct ask_for_handle {
+  using reply = handle;
+};
+task<> leaves_answer_to_test(self& me, std::promise<reply_to<handle>>* test) {
+  auto r = co_await me.receive<request<ask_for_handle>>();
+  test->set_value(r.defer());
+  co_await me.receive<end_now>();
+}
+task<> calls_once(self&, pid s) { (void)co_await call<ask_for_handle>(s).within(forever); }
+task<> idles(self& me) { co_await me.receive<end_now>(); }
+// The plain thread destroys the answer, which nobody waits for, and with it the handle of another call. (If the slot of
+// the caller were still empty, a worker would do that.)
+TEST(deferred_reply, to_an_ended_caller_that_holds_another_deferred_reply_answers_that_call) {
+  runtime rt{runtime_options{.processes = 64, .level = log_level::off}};
+  desk open;
+  std::promise<reply_to<handle>> outer;
+  const pid s = rt.spawn(puts_on_desk, &open);
+  const pid caller = rt.spawn(calls_once, rt.spawn(leaves_answer_to_test, &outer));
+  std::jthread clerk{[&] {
+    reply_to<handle> answer = outer.get_future().get();
+    rt.kill(caller);
+    rt.wait(caller);
+    while (rt.spawn(idles).index() != caller.index()) {}
+    EXPECT_TRUE(answer.reply(open.wait_and_take()));
+  }};
+  EXPECT_EQ(rt.call(call<ask>(s, 0).within(forever)).error().code(), errc::no_reply);
 }
 
 TEST(deferred_reply, that_outlives_the_runtime_is_nothing) {

@@ -148,7 +148,7 @@ template <class R>
 class reply_to {
  public:
   explicit reply_to(std::shared_ptr<detail::pending_reply_of<R>> state) noexcept : state_{std::move(state)} {}
-  /// Answers the call. False: it was answered before, or the callee has ended.
+  /// Answers the call. False: it was answered before, or the callee or the runtime has ended.
   template <class... V>
   bool reply(V&&... value) {
     return give(result<R>{std::in_place, std::forward<V>(value)...});
@@ -161,9 +161,12 @@ class reply_to {
     const auto kernel = state_->k.lock();
     if (!kernel || state_->answered.exchange(true)) return false;
     // The answer is sent from the node of the process that gives it, over the network if need be.
-    const detail::turn* t = detail::turn_here();
-    detail::answer<R>(t != nullptr ? *t->k : *kernel, state_->caller, state_->call, std::move(value));
-    return true;
+    if (const detail::turn* t = detail::turn_here()) {
+      detail::answer<R>(*t->k, state_->caller, state_->call, std::move(value));
+      return true;
+    }
+    return kernel->send_late(state_->caller, detail::signal::reply,
+                             detail::make_reply<R>(state_->call, std::move(value)));
   }
   std::shared_ptr<detail::pending_reply_of<R>> state_;
 };

@@ -42,7 +42,9 @@ class lifecycle {
   // -- the runtime
   [[nodiscard]] bool stop();
   void crash();
-  void send_late(pid to, signal s, envelope* e);
+  bool send_late(pid to, signal s, envelope* e);
+  [[nodiscard]] bool begin_late_use() noexcept;
+  void end_late_use() noexcept;
   [[nodiscard]] time_point started() const noexcept { return started_; }
   [[nodiscard]] std::uint64_t spawned_outside() const noexcept { return spawned_outside_.load(); }
   [[nodiscard]] std::uint64_t ended_outside() const noexcept { return ended_outside_.load(); }
@@ -54,6 +56,7 @@ class lifecycle {
   void fail_pending_replies(const side_block& side, const exit_reason& why);
   void report_end(pid me, const exit_reason& why, std::string name, std::string label);
   void drop_all_mail();
+  void wait_for_late_users();
   void count_spawned() noexcept;
   void count_ended() noexcept;
 
@@ -63,9 +66,25 @@ class lifecycle {
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> spawned_outside_{0};  // by threads that are not workers
   std::atomic<std::uint64_t> ended_outside_{0};
-  std::mutex late_mutex_;
+  static constexpr std::uint32_t ended = 1U << 31U;
+  std::atomic<std::uint32_t> late_users_{0};  // their number, and `ended`
   std::mutex stranded_mutex_;
   std::map<slot*, body*> stranded_;  // bodies of abandoned processes, whose code has not come back yet
+};
+
+/// A kernel in use by a thread that may outlive the runtime: the runtime's end waits for it. False: the runtime has
+/// ended, and the caller must not send. Costs nothing in the turn of a process, for which the end waits anyway.
+class late_use {
+ public:
+  explicit late_use(kernel& k) noexcept;
+  ~late_use();
+  late_use(const late_use&) = delete;
+  late_use& operator=(const late_use&) = delete;
+  explicit operator bool() const noexcept { return allowed_; }
+
+ private:
+  lifecycle* counted_by_{nullptr};
+  bool allowed_{true};
 };
 
 }  // namespace coppice::detail

@@ -113,8 +113,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void send_fast(pid to, envelope* e);
   /// An exit signal: as `send`, and the receiver looks at it before the mail in its queue.
   void send_exit(pid to, exited x);
-  /// From a thread that may outlive the runtime: as `send`, or nothing when the runtime has ended.
-  void send_late(pid to, signal s, envelope* e);
+  /// From a thread that may outlive the runtime: as `send`. False: the runtime has ended, and the envelope was dropped.
+  bool send_late(pid to, signal s, envelope* e);
   /// Pushes the messages that the current handler has held back: before a signal that must not overtake them.
   void flush_burst() {
     if (turn* t = current_turn; t != nullptr && t->out.target != nullptr) [[unlikely]]
