@@ -81,10 +81,12 @@ bool worker_scheduler::stop(time_point deadline) {
   for (auto& w : workers_) wake_to_leave(*w.load());
   kick_timekeeper();
   deadline = std::max(deadline, clock_.now() + std::chrono::milliseconds{200});
-  bool clean = true;
-  const auto end = [&](std::unique_ptr<thread_handle>& thread, std::atomic<std::uint32_t>& finished) {
-    if (!thread) return;
+  const auto wait_for = [&](std::atomic<std::uint32_t>& finished) {
     while (finished.load() == 0 && clock_.now() < deadline) threads_.wait(finished, 0, deadline);
+  };
+  bool clean = true;
+  const auto end = [&](std::unique_ptr<thread_handle>& thread, const std::atomic<std::uint32_t>& finished) {
+    if (!thread) return;
     if (finished.load() != 0) {
       thread->join();
     } else {
@@ -93,10 +95,21 @@ bool worker_scheduler::stop(time_point deadline) {
     }
     thread.reset();
   };
+  if (keeper_) wait_for(keeper_finished_);
   end(keeper_, keeper_finished_);
+  // Without the lock, which a worker that was replaced takes before it is finished.
+  for (worker* w : workers_with_threads()) wait_for(w->finished);
   const std::scoped_lock lock{all_mutex_};
   for (worker& w : all_) end(w.thread, w.finished);
   return clean;
+}
+
+std::vector<worker*> worker_scheduler::workers_with_threads() {
+  const std::scoped_lock lock{all_mutex_};
+  std::vector<worker*> found;
+  for (worker& w : all_)
+    if (w.thread) found.push_back(&w);
+  return found;
 }
 
 void worker_scheduler::count(runtime_counters& into) {

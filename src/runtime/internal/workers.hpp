@@ -181,6 +181,7 @@ class worker_scheduler final : public scheduler {
   void wake_to_leave(worker& w);
   void wake_for_injected();
   worker& fresh_worker(std::uint32_t number);
+  [[nodiscard]] std::vector<worker*> workers_with_threads();
   void launch(worker& w);
 
   void keep_time();
