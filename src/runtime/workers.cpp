@@ -185,17 +185,16 @@ void worker_scheduler::wake_if_worth(const worker& w) {
 // What comes from outside nobody else would find: so both this side and `park` are sequentially consistent. Who
 // searches already will look at it before it sleeps.
 void worker_scheduler::wake_one() {
-  // Not until it succeeds: a worker that calls this may be the one who has to take what was injected.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    if (parked_.load(std::memory_order_seq_cst) == 0) return;
-    std::uint32_t now = searching_.load(std::memory_order_seq_cst);
-    if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
-    for (auto& w : workers_)
-      if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
-    // A searcher was counted that nobody is. Another thread that has injected something meanwhile has relied on it.
-    searching_.fetch_sub(1, std::memory_order_seq_cst);
-    if (injected_size_.load(std::memory_order_seq_cst) == 0) return;
-  }
+  if (parked_.load(std::memory_order_seq_cst) == 0) return;
+  std::uint32_t now = searching_.load(std::memory_order_seq_cst);
+  if (now >= searchers_ || !searching_.compare_exchange_strong(now, now + 1)) return;
+  for (auto& w : workers_)
+    if (unpark(*w.load(std::memory_order_acquire))) return;  // it starts as a searcher
+  // The searcher counted above does not exist, but a thread that has injected work meanwhile may rely on it. If others
+  // search, one of them finds the work: each looks for it after it has stopped searching. There is no second try here,
+  // because this thread may be the worker that has to take the work.
+  const bool last = searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (last && injected_size_.load(std::memory_order_seq_cst) != 0) kick_timekeeper();
 }
 
 /// A woken worker counts itself among the searchers until it has found something, so it is counted before.
@@ -206,7 +205,7 @@ void worker_scheduler::wake_to_leave(worker& w) {
   wake_for_injected();
 }
 
-/// One searcher less is counted: somebody who has injected something may have relied on it.
+/// When one searcher less is counted: a thread that has injected something may have relied on it.
 void worker_scheduler::wake_for_injected() {
   if (injected_size_.load(std::memory_order_seq_cst) != 0) wake_one();
 }
@@ -522,6 +521,7 @@ void worker_scheduler::keep_time() {
   const milliseconds tick =
       stall_after_.count() == 0 ? milliseconds{10} : std::clamp(stall_after_ / 4, milliseconds{1}, milliseconds{10});
   while (!stopping_.load()) {
+    wake_for_injected();  // before the word is read: a kick by `wake_one` here only asks for another look after a tick
     const std::uint32_t word = keeper_word_.load(std::memory_order_seq_cst);
     const time_point now = clock_.now();
     kernel_.parts().timers.advance(now);
@@ -530,7 +530,7 @@ void worker_scheduler::keep_time() {
     planned_wake_.store(never, std::memory_order_seq_cst);
     std::optional<time_point> until = kernel_.parts().timers.next();
     keeper_unworried_.store(true, std::memory_order_seq_cst);
-    if (parked_.load(std::memory_order_seq_cst) != count_) {
+    if (parked_.load(std::memory_order_seq_cst) != count_ || injected_size_.load(std::memory_order_seq_cst) != 0) {
       keeper_unworried_.store(false, std::memory_order_seq_cst);
       until = std::min(until.value_or(now + tick), now + tick);
     }
