@@ -47,6 +47,14 @@ void life_cycle::begin(const start_letter& first) {
   me_.ack = {first.with.parent, first.with.ack};
   if (first.with.policy) me_.parts().policy = first.with.policy;
   on(life_event::begun);
+  look_for_early_exit();
+}
+
+/// Until now the process had no fast lane, so an exit from its parent was enqueued as any other signal.
+void life_cycle::look_for_early_exit() {
+  const kernel_section mine{*t_.p, me_.id().serial()};
+  if (mine && t_.p->mail.tail.load() != t_.p->mail.head)
+    t_.p->urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
 }
 
 void life_cycle::create() {

@@ -12,6 +12,13 @@ namespace {
 }
 }  // namespace
 
+inline void life_status::publish() noexcept {
+  if (state_ == life::creating) return;
+  const bool takes = takes_mail();
+  const body_type& wanted = takes && slow_paths_ == 0 ? class_->direct : class_->indirect;
+  if (&wanted != type || takes != published_takes_mail_) publish_change(takes, wanted);
+}
+
 life_action life_status::change(life_event event) {
   const life_step step = step_of(state_, event);
   if (step.action == life_action::forbidden) [[unlikely]]
@@ -61,19 +68,18 @@ void life_status::set_slow_path(slow_path why, bool on) noexcept {
   if (std::exchange(slow_paths_, paths) != paths) publish();
 }
 
-void life_status::publish() noexcept {
-  const bool takes = takes_mail();
-  const body_type* const wanted = takes && slow_paths_ == 0 ? &class_->direct : &class_->indirect;
-  if (wanted == type && takes == published_takes_mail_) return;
+[[gnu::noinline]] void life_status::publish_change(bool takes, const body_type& wanted) noexcept {
   turn* t = turn_here();
   if (t == nullptr) return;
   const kernel_section mine{*t->p, id_.serial()};
   // Not if the process was abandoned, and not at its end: the slot may belong to another process.
   if (!mine || t->p->process != this) return;
-  type = wanted;
+  type = &wanted;
   published_takes_mail_ = takes;
-  // While it only put mail aside, the kernel did not look for signals in the queue.
-  if (takes && t->p->is(slot::puts_mail_aside)) t->p->urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
+  // While it only put mail aside, the kernel did not look for signals in the queue. A sender that comes from now on
+  // sets the bit itself.
+  if (takes && t->p->is(slot::puts_mail_aside) && t->p->mail.tail.load() != t->p->mail.head)
+    t->p->urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
   t->p->set(slot::puts_mail_aside, !takes);
 }
 

@@ -274,9 +274,12 @@ process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& 
     p.urgent.fetch_or(wanted & ~is_frozen, std::memory_order_seq_cst);
     return look_while_frozen(p, from, t);
   }
-  if ((wanted & (look_for_exit | describe_yourself)) != 0 && parts_.exits.find(p, from, t)) return ahead::ends;
+  const bool rare = (wanted & (look_for_exit | describe_yourself)) != 0;
+  if (rare && parts_.exits.find(p, from, t)) [[unlikely]]
+    return ahead::ends;
   if ((wanted & look_for_fast) != 0 && !p.is(slot::puts_mail_aside)) parts_.fast_lane.bring_forward(p, from);
-  if ((wanted & describe_yourself) != 0) parts_.observer.describe_itself(p);
+  if (rare && (wanted & describe_yourself) != 0) [[unlikely]]
+    parts_.observer.describe_itself(p);
   return ahead::goes_on;
 } catch (const broken_invariant& broken) {
   if (p.process == nullptr) throw;  // there is no process to end: the worker ends the program

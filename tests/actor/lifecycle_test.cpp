@@ -275,6 +275,25 @@ TEST(actor_kill, stops_children_that_are_suspended_as_well) {
   EXPECT_EQ(s.dead_letters_to("a"), (lines{"coppice::theatre::say"}));
 }
 
+TEST(actor_kill, reaches_a_child_that_has_not_begun_before_its_mail) {
+  int early = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    stage s{seed};
+    s.root("p");
+    s.act("p", [&](player& p, context& me) {
+      spawns("a")(p, me);
+      me.cast<say>(s.ref("a"), "hello");
+      s.rt().kill(me.id());
+    });
+    // The child has begun before its parent ended, or the exit was in its queue when it began.
+    const lines log = s.book.take();
+    if (log == lines{"p started", "a started", "a: hello", "a stopping", "a stopped"}) continue;
+    EXPECT_EQ(log, (lines{"p started", "a started", "a stopping", "a stopped"})) << seed;
+    ++early;
+  }
+  EXPECT_GT(early, 0);
+}
+
 TEST(actor_kill, of_a_child_frees_its_place_and_its_name) {
   stage s;
   s.root("p");

@@ -22,6 +22,7 @@ class life_cycle : public duty {
  private:
   void on(life_event event, const exit_reason& why = {});
   void execute(life_action what, const exit_reason& why, bool answers_failure);
+  void look_for_early_exit();
   void create();
   void initialise(context& me);
   void begin_restart(const exit_reason& cause);

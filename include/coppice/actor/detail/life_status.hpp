@@ -3,7 +3,8 @@
 ///
 /// Every setter publishes the result: the type of the body, which decides whether mail may be handed to its handler
 /// directly, and the flag by which the kernel knows that this actor only puts its mail aside. There is no other way to
-/// change them, so the published values cannot be out of date.
+/// change them, so the published values cannot be out of date. While an instance is created nothing is published: that
+/// takes a part of one turn, in which the kernel does not look, and the state after it is published.
 #include <coppice/actor/detail/actor_settings.hpp>
 #include <coppice/actor/detail/guarded_counter.hpp>
 #include <coppice/actor/detail/life_state.hpp>
@@ -70,7 +71,8 @@ class life_status : public body {
   void set_slow_path(slow_path why, bool on) noexcept;
 
  private:
-  void publish() noexcept;
+  inline void publish() noexcept;  // in life_status.cpp, which has all its callers
+  void publish_change(bool takes, const body_type& wanted) noexcept;
 
   const actor_class* class_;
   pid id_{};
