@@ -359,7 +359,7 @@ struct hoarder {
   static void handle(const act& m, context& me) { m.what(me); }
 };
 
-TEST(stash, put_aside_again_by_the_new_instance_comes_to_an_end) {
+TEST(stash, put_aside_again_by_the_new_instance_is_not_replayed_for_ever) {
   stage s;
   const auto a = spawn_actor(s.rt, props<hoarder>());
   for (const char* text : {"1", "2", "3"}) s.rt.cast<note>(a, text);

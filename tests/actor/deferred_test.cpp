@@ -74,7 +74,7 @@ TEST(deferred_answer, is_given_from_outside_once) {
   EXPECT_EQ(*asks.got, lines{"from outside"});
 }
 
-TEST(deferred_answer, that_is_dropped_by_a_restart_is_no_reply) {
+TEST(deferred_answer, that_is_dropped_by_a_restart_gives_no_reply) {
   stage s;
   caller asks{s};
   const auto a = spawn_actor(s.rt, props<slow>());

@@ -178,7 +178,7 @@ TEST(suspension, keeps_back_what_has_to_be_decided) {
   EXPECT_GT(kept_back, 0) << "the orders of things in which both have failed are among those tried";
 }
 
-TEST(suspension, is_no_time_for_a_receive_timeout) {
+TEST(suspension, does_not_count_towards_a_receive_timeout) {
   stage s;
   family(s, directive::resume);
   s.act("p", [](player&, context& me) { me.set_receive_timeout(10s); });

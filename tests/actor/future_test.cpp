@@ -34,7 +34,7 @@ TEST(future, has_the_answer_without_blocking_the_actor) {
   EXPECT_EQ(s.heard(), (lines{"got x"}));
 }
 
-TEST(future, of_a_request_to_oneself_is_no_deadlock) {
+TEST(future, of_a_call_to_oneself_does_not_deadlock) {
   stage s;
   const auto a = s.enter("a");
   (void)s.heard();
@@ -42,7 +42,7 @@ TEST(future, of_a_request_to_oneself_is_no_deadlock) {
   EXPECT_EQ(s.heard(), (lines{"got me"}));
 }
 
-TEST(future, of_two_that_ask_each_other_is_no_deadlock) {
+TEST(future, of_two_actors_that_call_each_other_does_not_deadlock) {
   stage s;
   const auto a = s.enter("a");
   const auto b = s.enter("b");
@@ -208,7 +208,7 @@ TEST(continuation, may_answer_the_call_of_its_message) {
   EXPECT_EQ(s.heard(), (lines{"got x!"}));
 }
 
-TEST(continuation, of_an_earlier_instance_does_not_run_and_its_caller_hears) {
+TEST(continuation, of_an_earlier_instance_does_not_run_and_its_caller_gets_an_error) {
   stage s;
   const auto a = s.enter("a");
   const auto quiet = spawn_actor(s.rt, props<mute>());
@@ -441,7 +441,7 @@ task<> calls(self&, actor_ref<clings_to_its_future> who, std::string* heard) {
   *heard = word(r);
 }
 
-TEST(future, held_by_what_waits_for_it_is_let_go_of_with_its_actor) {
+TEST(future, held_by_its_own_continuation_is_released_with_its_actor) {
   for (const bool killed : {true, false}) {
     stage s;
     const auto owned = std::make_shared<int>();

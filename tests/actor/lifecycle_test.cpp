@@ -157,7 +157,7 @@ TEST(actor_stop, tells_the_reason) {
   EXPECT_EQ(s.end_of("p"), "lives");
 }
 
-TEST(actor_stop, by_exit_with_in_started_is_no_failure_either) {
+TEST(actor_stop, by_exit_with_in_started_is_not_a_failure_either) {
   stage s;
   s.root("p");
   s.book.next["a started"] = {[](player&, context&) { throw exit_with{exit_reason::shutdown("not today")}; }};
@@ -166,7 +166,7 @@ TEST(actor_stop, by_exit_with_in_started_is_no_failure_either) {
   EXPECT_TRUE(s.events.empty());
 }
 
-TEST(actor_stop, by_exit_with_in_the_constructor_has_nobody_to_hear_of_it) {
+TEST(actor_stop, by_exit_with_in_the_constructor_notifies_nobody) {
   stage s;
   s.root("p");
   s.book.next["a made"] = {[](player&, context&) { throw exit_with{exit_reason::shutdown("not today")}; }};
@@ -355,7 +355,7 @@ struct polite {
   lines* log_;
 };
 
-TEST(actor_stop, by_exit_with_in_the_handler_of_an_exit_signal_is_no_failure) {
+TEST(actor_stop, by_exit_with_in_the_handler_of_an_exit_signal_is_not_a_failure) {
   stage s;
   lines log;
   const pid a = spawn_actor(s.rt(), props<polite>(std::ref(log))).id();

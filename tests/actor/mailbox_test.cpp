@@ -232,7 +232,7 @@ TEST(waiting_senders, two_that_wait_for_each_other_come_free) {
   EXPECT_EQ(heard, (lines{"a: alive", "b: alive"}));
 }
 
-TEST(waiting_senders, that_are_no_actors_are_turned_away) {
+TEST(waiting_senders, that_are_not_actors_are_turned_away) {
   stage s;
   const auto a = s.enter("a", bounded(1, when_full::sender_waits));
   (void)s.heard();

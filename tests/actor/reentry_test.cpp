@@ -141,7 +141,7 @@ struct pessimist {
     return 42;
   }
 };
-TEST(fail, in_a_handler_that_returns_a_value_is_no_answer) {
+TEST(fail, in_a_handler_that_returns_a_value_gives_no_reply) {
   stage s;
   const auto a = spawn_actor(s.rt(), props<pessimist>());
   const auto heard = s.rt().call(a.call<question>());
@@ -227,7 +227,7 @@ TEST(all_for_one, restart_that_waits_is_not_lost_with_those_that_were_to_be_rest
   });
 }
 
-TEST(all_for_one, restart_that_waits_comes_to_an_end_when_all_it_is_for_are_stopping) {
+TEST(all_for_one, restart_that_waits_ends_when_all_children_it_would_restart_are_stopping) {
   in_many_orders([](std::uint64_t seed) {
     stage s{seed};
     s.root("p", {.strategy = custom_strategy([](const child_failure& f) {

@@ -267,7 +267,7 @@ TEST(actor_restart, takes_no_mail_while_it_waits_for_a_child) {
   EXPECT_LT(place(s.book.log, "p started"), place(s.book.log, "p: hello"));
 }
 
-TEST(actor_restart, gives_way_to_a_stop_and_the_old_instance_hears_no_more) {
+TEST(actor_restart, gives_way_to_a_stop_and_the_old_instance_receives_nothing_more) {
   stage s;
   family(s);
   s.stick("a", 1s);

@@ -283,7 +283,7 @@ TEST(actor_with_a_process, starts_it_again_when_it_keeps_it_over_its_own_restart
   EXPECT_TRUE(answered) << "the other one goes on";
 }
 
-TEST(actor_with_a_process, hears_its_own_end_once_while_that_waits_for_its_restart) {
+TEST(actor_with_a_process, receives_its_own_end_once_while_that_waits_for_its_restart) {
   for (const bool restarts : {false, true}) {
     theatre t;
     t.root("p", {.strategy = one_for_one({.wait = backoff{.first = 1h, .cap = 1h}})});

@@ -157,7 +157,7 @@ TEST(timer, whose_message_is_forwarded_has_nothing_to_do_with_timers_of_the_rece
   EXPECT_EQ(s.heard(), (lines{"a: text forwarded", "a: text of its own"}));
 }
 
-TEST(timer, of_an_actor_that_was_killed_or_has_stopped_is_no_dead_letter) {
+TEST(timer, of_an_actor_that_was_killed_or_has_stopped_is_not_a_dead_letter) {
   for (const bool killed : {true, false}) {
     stage s;
     const auto a = s.enter("a");

@@ -102,7 +102,7 @@ TEST(watch, nothing_comes_after_unwatch_of_an_end_that_came_while_it_was_suspend
   EXPECT_EQ(s.heard(), (lines{"b: stopping", "b: stopped"}));
 }
 
-TEST(watch, a_restart_is_no_end) {
+TEST(watch, a_restart_is_not_an_end) {
   stage s;
   const auto a = s.enter("a");
   const auto b = s.enter("b");
@@ -134,7 +134,7 @@ TEST(watch, of_children_that_a_restart_stops_is_over) {
   EXPECT_EQ(s.heard(), (lines{"a: restarting", "c: stopping", "c: stopped", "a: started"}));
 }
 
-TEST(watch, a_parent_hears_of_its_child_once_and_only_when_it_watches) {
+TEST(watch, a_parent_is_notified_of_its_child_once_and_only_when_it_watches) {
   stage s;
   const auto a = s.enter("a");
   player_ref c;
@@ -161,7 +161,7 @@ TEST(watch, of_oneself_is_nothing) {
   EXPECT_EQ(s.heard(), (lines{"a: stopping", "a: stopped"}));
 }
 
-TEST(watch, each_watcher_hears_for_itself) {
+TEST(watch, each_watcher_is_notified_once) {
   stage s;
   const auto a = s.enter("a");
   const auto b = s.enter("b");
@@ -233,7 +233,7 @@ TEST(watch, of_an_actor_on_a_node_that_is_lost_says_so_once) {
   EXPECT_EQ(n.s.heard(), (lines{"a: terminated node_gone noconnection"}));
 }
 
-TEST(watch, of_an_actor_on_another_node_hears_how_it_ended) {
+TEST(watch, of_an_actor_on_another_node_says_how_it_ended) {
   two_nodes n;
   n.watch();
   stop_actor(n.far.rt(), n.b.id());
@@ -292,7 +292,7 @@ struct indifferent {
   static void handle(const act& m, context& me) { m.what(me); }
 };
 
-TEST(watch, without_a_handler_is_no_pact_to_die) {
+TEST(watch, without_a_handler_does_not_end_the_watcher) {
   stage s;
   const auto a = spawn_actor(s.rt, props<indifferent>());
   const auto b = s.enter("b");

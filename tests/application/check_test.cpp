@@ -81,7 +81,7 @@ TEST(check_applications, refuses_settings_of_a_supervisor_beside_a_root_supervis
   EXPECT_NE(answer.error().text().find("(.strategy, .limit, .auto_shutdown)"), std::string_view::npos);
 }
 
-TEST(check_applications, refuses_a_root_that_is_no_supervisor) {
+TEST(check_applications, refuses_a_root_that_is_not_a_supervisor) {
   const application worker_on_top{{.name = "web", .root = child<idle_part>()}};
   const auto answer = worker_on_top.check();
   ASSERT_FALSE(answer);

@@ -69,7 +69,7 @@ TEST(exit_code, is_1_when_a_top_supervisor_is_killed) {
   EXPECT_EQ(t.text(), "application \"a\" ended: killed");
 }
 
-TEST(temporary_application, that_gives_up_is_no_matter_for_the_others) {
+TEST(temporary_application, that_gives_up_does_not_affect_the_others) {
   troupe t;
   t.start({application{fragile(t, "a", restart::temporary)}, application{t.app("b")}});
   t.book.take();
@@ -180,7 +180,7 @@ TEST(exit_code, is_3_when_an_application_can_not_be_started_and_the_others_are_s
   EXPECT_EQ(t.processes(), 0U);
 }
 
-TEST(temporary_application, that_can_not_be_started_is_no_matter_for_those_that_do_not_need_it) {
+TEST(temporary_application, that_cannot_be_started_does_not_affect_those_that_do_not_need_it) {
   troupe t;
   auto extra = t.app("extra");
   extra.restart = restart::temporary;
@@ -287,7 +287,7 @@ TEST(signal, the_second_ends_a_start_that_hangs) {
   EXPECT_EQ(t.processes(), 0U);
 }
 
-TEST(signal, the_first_while_the_program_is_stopping_anyway_is_no_second_one) {
+TEST(signal, the_first_while_the_program_is_stopping_anyway_is_not_a_second_one) {
   troupe t;
   auto slow = t.app("b");
   slow.supervise = {t.child("b.child", {.shutdown = 1h}, 10s)};

@@ -8,7 +8,7 @@ namespace {
 
 using namespace coppice;
 
-TEST(abandoned_child, is_given_up_so_long_after_it_was_killed) {
+TEST(abandoned_child, is_given_up_when_abandon_after_has_passed_since_its_kill) {
   family f;
   f.listen();
   ASSERT_TRUE(f.start({.children = {f.child("a"), f.child("b", {.shutdown = 2s})}, .abandon_after = 3s}));

@@ -305,7 +305,7 @@ task<> lets_go_at_once(self& me, ref<job_supervisor> jobs, trap how, bool* done)
   co_await me.receive<never>();
 }
 
-TEST(job_supervisor, a_job_that_is_let_go_before_it_has_begun_does_no_harm) {
+TEST(job_supervisor, a_job_that_is_dropped_before_it_has_begun_does_no_harm) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     office o{{}, seed};
     bool done = false;
@@ -334,7 +334,7 @@ task<> lets_many_go(self& me, int rounds) {
   }
 }
 
-TEST(job_supervisor, jobs_that_are_let_go_at_once_do_no_harm_on_threads) {
+TEST(job_supervisor, jobs_that_are_dropped_at_once_do_no_harm_on_threads) {
   runtime rt{runtime_options{.workers = 2, .level = log_level::off}};
   EXPECT_EQ(rt.run(lets_many_go, 2000), exit_reason::normal());
 }

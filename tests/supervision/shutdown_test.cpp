@@ -199,7 +199,7 @@ TEST(shutdown_of_children, takes_the_true_reason_of_one_that_ended_just_before) 
   EXPECT_EQ(f.ask(which_child(f.tree, "b"))->restarts, 0U) << "its end was the answer to the order";
 }
 
-TEST(shutdown_of_children, in_a_race_with_their_own_end_comes_to_an_end) {
+TEST(shutdown_of_children, in_a_race_with_their_own_end_ends) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     for (const auto type : {restart::permanent, restart::transient, restart::temporary})
       for (const exit_reason& why : {exit_reason::normal(), exit_reason::shutdown(), exit_reason::shutdown("x"),

@@ -175,7 +175,7 @@ def citations(tree):
 
 def plain_words(tree):
     """Words of the house dialect that a reader has to decode."""
-    for path, line, text in _prose(tree):
+    for path, line, text in (*_prose(tree), *_test_names(tree)):
         flat, starts = _flat(text)
         for pattern, instead in PLAIN:
             for match in re.finditer(pattern, flat):
@@ -190,6 +190,14 @@ def _flat(text):
         starts.append(len(flat))
         flat += re.sub(r"^\s*(?:///?)?\s*", "", line).rstrip() + " "
     return flat, starts
+
+
+def _test_names(tree):
+    """(path, line, name as words) of all tests."""
+    for path in tree.cxx("tests"):
+        text = tree.text(path)
+        for match in re.finditer(r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE):
+            yield path, text.count("\n", 0, match.start()) + 1, " ".join(match.groups()).replace("_", " ")
 
 
 def _prose(tree):

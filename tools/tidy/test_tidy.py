@@ -127,6 +127,10 @@ class Prose(unittest.TestCase):
         self.assertEqual(findings({"docs/a.md": "It comes\nto its end.\n"}), ["docs/a.md:1: plain-words"])
         self.assertEqual(findings({"docs/a.md": "It comes to its end.\n"}), ["docs/a.md:1: plain-words"])
 
+    def test_words_of_the_dialect_are_found_in_names_of_tests(self):
+        tests = "int hears;\nTEST(watch, a_parent_hears_of_it) {}\nTEST_F(watch, is_no_longer_there) {}\n"
+        self.assertEqual(findings({"tests/base/a_test.cpp": tests}), ["tests/base/a_test.cpp:2: plain-words"])
+
 
 class PublicDetail(unittest.TestCase):
     def found(self, text, more=None):
