@@ -1,10 +1,10 @@
-// Messages held back for a moment and pushed together; see `burst` in slot.hpp.
+// Messages held back for a moment and pushed together; see `burst` in burst.hpp.
 #include <coppice/runtime/detail/kernel.hpp>
 
 namespace coppice::detail {
 
 void kernel::open_burst(turn& t, slot& p) {
-  if (t.out.target != nullptr) flush_burst(t);  // one at a time
+  if (t.out.target != nullptr) flush_burst(t);  // a thread has one burst at a time
   t.out.target = &p;
 }
 

@@ -6,7 +6,7 @@
 namespace coppice::detail {
 
 bool call_base::send(std::coroutine_handle<> h, coroutine& me, fail_function fail) {
-  if (letter_ == nullptr) throw std::logic_error{"this call was awaited before: make a new one for every question"};
+  if (letter_ == nullptr) throw std::logic_error{"this call was awaited before: make a new one each time"};
   if (to_ == me.id()) return false;
   me_ = &me;
   call_ = me.new_number();

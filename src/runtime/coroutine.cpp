@@ -46,7 +46,7 @@ void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseco
   next_ = h;
   waiting_ = &w;
   if (timeout == no_timeout) return;
-  if (timeout.count() <= 0) {  // a mark behind the signals that are queued now
+  if (timeout.count() <= 0) {  // the wait ends at a mark behind the signals that are queued now
     wait_number_ = new_number();
     kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
     return;
@@ -158,7 +158,7 @@ constinit waiter wake_waiter{&until_woken};
 void coroutine::yield(std::coroutine_handle<> h) {
   next_ = h;
   waiting_ = &wake_waiter;
-  if (turn* t = turn_here()) t->budget = 0;  // and others have their turn
+  if (turn* t = turn_here()) t->budget = 0;  // so that other processes run first
   kernel_->send(id(), signal::wake, make_letter<wait_number>(plain<wait_number>));
 }
 
@@ -175,12 +175,12 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   switch (e.what()) {
     case signal::message: return me.take(t, e);
     case signal::start: return me.drain(t);
-    case signal::fast: e.type->drop(*t.k, e, {}); return verdict::alive;  // only actors take orders
-    default: t.message = me.handling_;  // for the report of a failure: it goes on with the message it received last
+    case signal::fast: e.type->drop(*t.k, e, {}); return verdict::alive;  // coroutines have no fast lane
+    default: t.message = me.handling_;  // a report of a failure names the message it received last
   }
   ensure(me.waiting_ != nullptr, "a signal for a process that waits for nothing");
   if (e.what() == signal::wait_over) return me.wait_may_be_over(t, e);
-  // A reply or a wake-up that the process does not wait for (any more) is dropped.
+  // A reply, notice or wake-up that the process does not wait for (any more) is dropped.
   if (me.waiting_->kind->take(*me.waiting_, me, e)) return me.drain(t);
   e.type->drop(*t.k, e, {});
   return verdict::alive;
@@ -192,8 +192,8 @@ verdict coroutine::take(turn& t, envelope& e) {
     handling_ = kind;
     return drain(t);
   }
-  // The message is put aside. Its link belongs to the queue until the kernel has gone past it; the kernel then clears
-  // it.
+  // The message is put aside. Its `next` belongs to the queue until the kernel has advanced past the envelope; the
+  // kernel then clears it.
   extras& x = more();
   if (x.saved_last != nullptr)
     x.saved_last->next.store(&e, std::memory_order_relaxed);
@@ -232,7 +232,7 @@ verdict coroutine::drain(turn& t) {
   wait_number_ = 0;
   if (extras_) extras_->deadline = no_deadline;
   while (next_ && waiting_ == nullptr) std::exchange(next_, {}).resume();
-  if (t.ends && waiting_ != nullptr && serves()) [[unlikely]]  // once its handler has returned
+  if (t.ends && waiting_ != nullptr && serves()) [[unlikely]]  // a server ends only when its handler has returned
     extras_->server->take_stop(t);
   return t.ends || waiting_ == nullptr ? verdict::ended : verdict::alive;
 }
@@ -241,7 +241,7 @@ void coroutine::continue_next() noexcept {
   if (serves()) extras_->server->continues = true;
 }
 
-// ---- self, beyond templates
+// ---- members of `self` that are not templates
 
 }  // namespace coppice::detail
 

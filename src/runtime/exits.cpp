@@ -26,8 +26,8 @@ fate fate_of(const slot& p, const exited& x, bool from_self) noexcept {
 
 exit_reason as_own_reason(const exited& x) { return is_kill(x) ? exit_reason::killed() : x.reason; }
 
-/// Only a signal that may end the receiver is worth looking for. If the receiver starts or stops trapping exits before
-/// it looks, it receives the signal in its turn.
+/// Whether the receiver should look for the signal ahead of its turn, because the signal may end it. If the receiver
+/// starts or stops trapping exits before it looks, it receives the signal in its turn.
 bool may_end(const slot& p, const exited& x) noexcept {
   if (x.reason.what() == exit_reason::kind::kill) return !x.linked || !p.is(slot::traps_exits);
   return x.reason.what() != exit_reason::kind::normal && !p.is(slot::traps_exits);
@@ -60,8 +60,8 @@ void exits::send_link_lost(pid to, pid other, connection_number lost) {
   if (table_.alive(to)) table_[to.index()].urgent.fetch_or(look_for_exit, std::memory_order_relaxed);
 }
 
-// As `links::send_small` for small signals: with nothing else in its queue, the child would do nothing else in its
-// turn.
+// Like `links::send_small`: an idle child has no mail that the exit could overtake, so the caller ends the child
+// itself.
 bool exits::end_idle(slot& me, pid child, const exit_reason& why, lifecycle& life) {
   kernel_.flush_burst();
   if (!table_.covers(child)) return false;
@@ -74,7 +74,7 @@ bool exits::end_idle(slot& me, pid child, const exit_reason& why, lifecycle& lif
   if (p.serial() != child.serial() || p.process == nullptr || !table_.is_linked_parent(p, x.from)) return false;
   if (fate_of(p, x, false) != fate::dies) return false;
   {
-    // No longer than this: a parent that is stuck in a destructor of its child can be abandoned.
+    // The section ends before `finish`, so that a parent that is stuck in a destructor of its child can be abandoned.
     const kernel_section mine{me, x.from.serial()};
     if (!mine) return false;
     p.set(slot::parent_linked | slot::born_linked, false);
@@ -128,7 +128,7 @@ void exits::drop_ahead(envelope& e) {
   e.become(signal::done);
 }
 
-/// The link and monitor signals in front of a kill were sent before it, so they take effect before it.
+/// The link and monitor signals in front of a kill arrived before it, so they take effect before it.
 void exits::settle_links(slot& p, envelope* from, const envelope* kill) {
   for (envelope* e = from; e != kill; e = e->next.load(std::memory_order_acquire)) {
     if (e->serial() != p.serial()) continue;
@@ -156,8 +156,8 @@ bool exits::find(slot& p, envelope* from, turn& t) {
     ++looked_at;
     if (e->serial() != p.serial()) continue;
     if (links::is_link_signal(e->what())) {
-      // A trapping process never exits because of a link. Its exit message must keep its place in the queue, so the
-      // link signals behind it wait too.
+      // A process that traps exits never ends because of a link: it receives a message, which must keep its place in
+      // the queue, so the link signals keep theirs too.
       if (!p.is(slot::traps_exits)) links_.apply_ahead(p, *e);
       continue;
     }

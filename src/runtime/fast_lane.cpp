@@ -7,7 +7,7 @@
 namespace coppice::detail {
 
 namespace {
-constexpr std::uint32_t worth_a_mark = 64;  // searching fewer again costs less than making a side block
+constexpr std::uint32_t worth_a_mark = 64;  // searching fewer envelopes again costs less than making a side block
 }
 
 void fast_lane::send(pid to, envelope* e) {
@@ -20,7 +20,7 @@ void fast_lane::send(pid to, envelope* e) {
   p.urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
 }
 
-/// Signals of the fast lane, and exits from the parent.
+/// True for signals of the fast lane, and for exits from the parent.
 bool fast_lane::goes_first(const slot& p, const envelope& e) const noexcept {
   if (e.what() == signal::fast) return true;
   return e.what() == signal::exit && p.is(slot::has_fast_lane) &&
@@ -41,7 +41,7 @@ void fast_lane::bring_forward(slot& p, envelope* from) {
        last = e, e = e->next.load(std::memory_order_acquire)) {
     ++looked_at;
     if (e->serial() != p.serial()) continue;
-    // A process that monitors it and then tells it to stop must be notified of how it ended.
+    // A process that monitors this one and then stops it must receive its exit reason, not `noproc`.
     if (e->what() == signal::monitor || e->what() == signal::demonitor) links_.apply_ahead(p, *e);
     if (e->what() == signal::message || e->what() == signal::done) searched = e;
     if (!goes_first(p, *e)) continue;

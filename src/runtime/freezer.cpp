@@ -10,13 +10,12 @@
 namespace coppice::detail {
 
 namespace {
-/// An empty envelope. A busy process reads `urgent` once more because of it; an idle process is owned by the freezer
-/// once it is pushed.
+/// The envelope that `add` pushes. It makes a busy process read `urgent` once more; an idle process is owned by the
+/// freezer once the envelope is pushed.
 struct freeze_mark {};
 
 error undone(pid who, bool alive) {
-  return alive ? error{errc::not_found,
-                       "another process has thawed " + to_string(who) + " before its freeze was complete"}
+  return alive ? error{errc::not_found, to_string(who) + " was thawed before its freeze was complete"}
                : error{errc::noproc, to_string(who) + " is not alive"};
 }
 }  // namespace
@@ -24,7 +23,7 @@ error undone(pid who, bool alive) {
 // ---- freezing
 
 result<std::uint64_t> freezer::freeze(target who, pid informs) {
-  if (!who.root) return coppice::fail(errc::noproc, "nobody can't be frozen: the pid names no process");
+  if (!who.root) return coppice::fail(errc::noproc, "there is nothing to freeze: the pid names no process");
   if (who.root.node() != table_.node())
     return coppice::fail(errc::invalid,
                          to_string(who.root) + " is not a process of this node, so it can't be frozen here");
@@ -61,10 +60,10 @@ void freezer::add(freeze_order& o, pid who) {
   if (f.count == 0) {
     envelope* mark = make_letter<freeze_mark>(plain<freeze_mark>);
     mark->tag = envelope::tag_of(0, signal::done);
-    // A kill that has reached it while it was idle is the first in its queue, and did not set `look_for_exit`.
+    // A kill that arrived while the process was idle is the first in its queue, and did not set `look_for_exit`.
     p.urgent.fetch_or(is_frozen | look_for_exit, std::memory_order_seq_cst);
     const bool owner = p.mail.push(mark);
-    // If it ends after this check, it finds `is_frozen` and calls `ended`.
+    // If the process ends after this check, `lifecycle::finish` finds `is_frozen` and calls `ended`.
     if (!table_.alive(who) || (owner && !p.is(slot::has_process))) {
       p.urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
       frozen_.erase(who);
@@ -79,7 +78,7 @@ void freezer::add(freeze_order& o, pid who) {
 }
 
 /// A process that begins while this runs either is seen here, or sees that there is a freeze and calls
-/// `join_freezes`: the barrier decides.
+/// `join_freezes`: the barrier makes sure of that.
 void freezer::add_descendants(freeze_order& o) {
   for (bool found = true; found;) {
     found = false;
@@ -160,8 +159,8 @@ void freezer::unpark(pid who) {
   kernel_.schedule(table_[who.index()]);
 }
 
-/// The newest freeze of that target that was answered: who made a later one still waits for it. Without one, the
-/// newest that was not answered.
+/// The newest freeze of that target whose maker was informed; the makers of later ones still wait. If there is none, it
+/// is the newest freeze of that target.
 std::vector<freezer::freeze_order>::reverse_iterator freezer::find_to_thaw(target who) {
   const auto is_it = [&](const freeze_order& o) { return o.who == who; };
   const auto answered =
@@ -176,7 +175,7 @@ bool freezer::thaw(target who) {
     const std::scoped_lock lock{mutex_};
     const auto newest = find_to_thaw(who);
     if (newest == orders_.rend()) return false;
-    // In an order of their own, because the order of scheduling belongs to what a seed of the simulation repeats.
+    // Sorted, because in a simulation the order of scheduling must depend on the seed alone.
     std::vector<pid> members(newest->members.begin(), newest->members.end());
     std::ranges::sort(members);
     for (const pid member : members) {
@@ -185,7 +184,7 @@ bool freezer::thaw(target who) {
       if (--found->second.count != 0) continue;
       slot& p = table_[member.index()];
       p.urgent.fetch_and(static_cast<std::uint8_t>(~is_frozen), std::memory_order_seq_cst);
-      // Exits and signals of the fast lane that came meanwhile were not looked at.
+      // Exits and signals of the fast lane that arrived meanwhile were not looked at.
       p.urgent.fetch_or(look_for_exit | look_for_fast, std::memory_order_seq_cst);
       if (found->second.parked) runnable.push_back(&p);
       frozen_.erase(found);
@@ -217,8 +216,8 @@ void freezer::ended(pid who, const side_block* side) {
   inform(done);
 }
 
-/// A child that has not begun belongs to the frozen subtree, although nothing but the link of its parent tells so. It
-/// calls `join_freezes` when it begins; until then the order must not be dropped.
+/// A child that has not begun belongs to the frozen subtree, although only the link of its parent shows it. It calls
+/// `join_freezes` when it begins; until then the order must not be dropped.
 void freezer::note_unborn(freeze_order& o, pid ended, const side_block& side) {
   side.links.for_each([&](pid other, const link_state&) {
     if (!table_.alive(other) || o.members.contains(other) || o.past.contains(other)) return;
@@ -249,7 +248,7 @@ freezer::to_inform freezer::newly_done() {
   return all;
 }
 
-/// The end of blocking work informs from a thread that may outlive the runtime.
+/// Uses `send_late` because the end of blocking work calls it on a thread that may outlive the runtime.
 void freezer::inform(const to_inform& all) {
   for (const auto& [who, what] : all)
     kernel_.send_late(who, signal::notice, make_letter<freeze_done>(plain<freeze_done>, what));

@@ -1,4 +1,4 @@
-// Sending and scheduling, and the way to the kernel's parts.
+// Sending and scheduling; all else is passed on to the kernel's parts.
 #include <coppice/runtime/detail/kernel.hpp>
 
 #include "internal/kernel_parts.hpp"
@@ -8,7 +8,7 @@ namespace coppice::detail {
 
 namespace {
 
-constexpr unsigned most_workers = 1000;  // the number of a timer has ten bits for the wheel, and each worker has one
+constexpr unsigned most_workers = 1000;  // a timer_ref has ten bits for the wheel, and each worker has a wheel
 
 runtime_options checked(runtime_options o, environment& env) {
   if (o.processes == 0 || o.processes > (1U << 28U))
@@ -137,7 +137,7 @@ std::optional<time_point> kernel::next_timer() { return parts_->timers.next(); }
 // ---- blocking work
 
 void kernel::submit_blocking(std::move_only_function<void()> job) {
-  // Counted until the job is destroyed, whether it was run or not.
+  // The freezer counts a job as blocking work until the job is destroyed, whether it was run or not.
   class counted {
    public:
     counted(kernel& k, pid owner) : kernel_{k.weak_from_this()}, owner_{owner} {

@@ -101,7 +101,7 @@ void lifecycle::push_start(slot& p, start_letter* first) {
 // ---- the end
 
 void lifecycle::free_slot(std::uint32_t index) noexcept {
-  if (table_[index].serial() == 0) return;  // its serials are used up: no old pid may ever meet a new process
+  if (table_[index].serial() == 0) return;  // its serials are used up: an old pid must never reach a new process
   if (!slot_to_here(kernel_, index)) table_.give_back(&index, 1);
 }
 
@@ -115,7 +115,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   const bool born_linked = p.is(slot::born_linked);
   const pid parent = pid::from_parts(table_.node(), p.parent_index, p.parent_serial);
   if (to_destroy != nullptr) p.process = nullptr;
-  // From here on the process is not alive for anybody, and its mail is dead mail.
+  // From here on the process is not alive for any other process, and its messages are dead letters.
   p.tag.store(envelope::tag_of(me.serial() + 1, signal::vacant), std::memory_order_seq_cst);
   // The name is free before anybody is notified of the end, callers included.
   name_table::entry texts;
@@ -123,7 +123,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   {
     const ending_scope scope{me, why};
     if (to_destroy != nullptr) {
-      // When another process ends this one in its own turn, the guard of that process is set already.
+      // When another process ends this one (`end_idle`), the guard of that process is set already.
       const bool in_its_turn = current_turn != nullptr && current_turn->p == &p;
       const last_code code{in_its_turn ? &current_turn->guard : nullptr};
       to_destroy->type->destroy(*to_destroy, kernel_);
@@ -131,7 +131,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     for (const open_call& c : unanswered) c.fail(kernel_, c.caller, c.call, error_of({loss::kind::ended, &why}));
     answer_requests(rest, me.serial(), why);
   }
-  // Once its destructors have run: whoever froze it must not be told before that nothing of it is running.
+  // After its destructors have run, because `freeze_done` means that no code of the process is running.
   if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me, p.side);
   if (kernel_.crashed()) {
     free_side(p);
@@ -193,7 +193,7 @@ bool lifecycle::abandon(pid who) {
   envelope* held = p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
   envelope& handled = held != nullptr ? *held : *stuck_in;
   if (handled.type->fail != nullptr) handled.type->fail(kernel_, handled, error_of({loss::kind::ended, &given_up}));
-  // Its frames belong to the thread that is stuck in them.
+  // The stuck thread still uses the body: `bury` destroys it.
   {
     const std::scoped_lock lock{stranded_mutex_};
     const bool fresh = stranded_.emplace(&p, std::exchange(p.process, nullptr)).second;
@@ -210,7 +210,7 @@ bool lifecycle::abandon(pid who) {
   return true;
 }
 
-// The slot stayed out of use until now, so that nothing the handler did in between could touch a successor.
+// The slot was not used again until now, so that the stuck code could not touch another process.
 void lifecycle::bury(slot& p, envelope* e, bool kept) {
   body* left_behind = nullptr;
   {
@@ -280,7 +280,7 @@ void lifecycle::wait_for_late_users() {
   }
 }
 
-// Not under a lock: the message of a process that has ended is destroyed here, and its destructor may answer calls.
+// Holds no lock: a message to a process that has ended is destroyed here, and its destructor may answer calls.
 bool lifecycle::send_late(pid to, signal s, envelope* e) {
   const late_use use{kernel_};
   if (use)
@@ -308,7 +308,7 @@ void lifecycle::crash() {
   kernel_.parts().timers.drop_all();
 }
 
-/// Frames that are destroyed send mail, and so do requests that are dropped: repeated until all mailboxes are empty.
+/// Repeats until all mailboxes are empty, because destroying frames and dropping requests sends mail.
 void lifecycle::drop_all_mail() {
   for (bool again = true; again;) {
     again = false;

@@ -58,7 +58,7 @@ std::string timestamp(wall_time at) {
   return text.data();
 }
 
-/// A record is one line: no text in it can look like another record or field.
+/// Escapes text so that a record stays one line and no value looks like another field.
 void append_escaped(std::string& line, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   for (const char c : text) {

@@ -11,7 +11,7 @@ std::size_t mailbox_policy::level_of(const envelope& e) const noexcept {
   if (by_priority_ && e.type->mailbox.priority != nullptr) {
     try {
       level = e.type->mailbox.priority(e);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): it is the message's own fault, and no reason to fail its sender
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a `priority` that throws must not fail the sender
     }
   }
   return static_cast<std::size_t>(std::clamp(level, 0, levels - 1));
@@ -22,7 +22,7 @@ void mailbox_policy::add(envelope* e) {
   ++size_;
 }
 
-/// Of the lowest level, up to `highest`: what would wait longest goes first. Null: nothing may go.
+/// Removes the oldest message of the lowest level that has one, up to `highest`. Null: none of these may be dropped.
 envelope* mailbox_policy::remove_oldest(std::size_t highest) {
   for (std::size_t level = 0; level <= highest; ++level) {
     auto& mail = mail_.at(level);

@@ -7,8 +7,8 @@ namespace coppice::detail {
 // ---- idleness
 
 namespace {
-/// An object has one pending timer, and one more each time it wants to be checked sooner. When a timer fires, the check
-/// finds out how long nothing has happened. So a message costs a look at the clock, and no timer.
+/// An object has one pending check, and one more each time its limit becomes shorter; only the newest counts. When it
+/// arrives, it finds out for how long no message was handled. So a message costs a look at the clock, and no timer.
 void arm_idle_check(turn& t, idle_watch& w, std::chrono::nanoseconds limit) {
   if (limit == no_timeout) return;
   const pid me = t.k->pid_of(*t.p);
@@ -76,7 +76,7 @@ bool acknowledge_start(turn& t, const start_letter& first, init_result&& how) {
 }
 
 void start_ack::give(kernel& k, init_result&& how) const {
-  // Without a text of its own, a stop says nothing that the end of the process does not say.
+  // A stop without an error is not reported here: the starter learns the reason from the end of the process.
   if (how.what() == init_result::kind::stop && how.why() == nullptr) return;
   if (call != 0) k.send(to, signal::notice, make_letter<start_news>(plain<start_news>, call, std::move(how)));
 }

@@ -47,8 +47,8 @@ process_info observer::describe(slot& p, view from) {
   return out;
 }
 
-/// An idle process is claimed for a moment, so that nothing can change under our eyes. False: it is busy, and was asked
-/// to describe itself.
+/// An idle process is claimed for a moment, so that it does not change meanwhile. False: the process is busy, and was
+/// asked to describe itself.
 bool observer::look_at(slot& p, std::vector<process_info>& into) {
   if (const claim mine{kernel_, p}) {
     if (!p.is(slot::has_process)) return true;
@@ -63,7 +63,7 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
         into.back().state = process_state::frozen;
       });
   if (frozen) return true;
-  if (turn_here() != nullptr && turn_here()->p == &p) {  // its own code looks
+  if (turn_here() != nullptr && turn_here()->p == &p) {  // called by its own code
     const kernel_section mine{p, p.serial()};
     if (!mine) return false;
     count_waiting(p, p.mail.head->next.load(std::memory_order_acquire));
@@ -71,7 +71,7 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
     into.back().state = process_state::running;
     return true;
   }
-  if (kernel_.env().threads() == nullptr) {  // nothing runs at the same time: it can be looked at as it is
+  if (kernel_.env().threads() == nullptr) {  // nothing runs at the same time: the process can be read as it is
     count_waiting(p, p.mail.head);
     into.push_back(describe(p, view::as_owner));
     into.back().state = kernel_.sched().is_running(p) ? process_state::running : process_state::runnable;
@@ -146,10 +146,10 @@ runtime_counters observer::counters() {
 }
 
 void observer::report_stall(slot& p, std::chrono::milliseconds lasting) {
-  if (!p.is(slot::has_process)) return;  // it was abandoned, and that was reported
+  if (!p.is(slot::has_process)) return;  // it was abandoned meanwhile, or has ended
   const process_info who = describe(p, view::from_outside);
   kernel_.log(
-      log_level::warning, "process holds its worker; the others go on without it",
+      log_level::warning, "process holds its worker; the other processes continue on a new thread",
       {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}, {"ms", std::to_string(lasting.count())}});
   kernel_.events().publish(process_stalled{who.id, who.name, who.label, lasting});
 }
@@ -164,7 +164,7 @@ void observer::report_left_behind() {
     known = true;
   });
   if (!known)
-    kernel_.log(log_level::error, "the runtime ends while a process is stuck at its end; its thread is left behind");
+    kernel_.log(log_level::error, "the runtime ends while an ended process is stuck; its thread is left behind");
 }
 
 // ---- messages that nobody receives
@@ -180,7 +180,7 @@ void observer::note_dead_letter(pid to, const envelope& e) {
 void observer::note_unhandled(pid to, const envelope& e) {
   if (kernel_.logs(log_level::warning))
     kernel_.log_throttled(
-        flood::unhandled, log_level::warning, "no handler for a message; does its class list it in its protocol?",
+        flood::unhandled, log_level::warning, "no handler for a message; is it in the protocol of the receiver?",
         {{"pid", to_string(to)}, {"name", kernel_.name_of(to)}, {"message", std::string{e.type->name}}});
   if (!e.type->is_request()) count_dead_letter(to, e);
 }

@@ -89,12 +89,12 @@ void process_runner::terminate(body& b, turn& t) {
   for (const held_answer& h : std::exchange(t.held, {})) kernel_.send(h.to, signal::reply, h.answer);
 }
 
-// The body's code, between the two halves of a handshake with `take_from_stuck`: that thread must know that we are in
-// the code, and we, when we come back, whether the process was taken away meanwhile. The other thread has the barrier
-// for both.
+// Runs the code of the body. The steps of `guard.phase` before and after it belong to a handshake with
+// `take_from_stuck`: the other thread must know that this one is in the code, and this thread must know afterwards
+// whether the process was taken away meanwhile. Only the other thread has a barrier, for both.
 [[gnu::always_inline]] inline verdict process_runner::offer(slot& p, envelope& e, turn& t) {
   stall_guard& guard = t.guard;
-  body* mine = p.process;  // once we are in its code, another thread may take it out of the slot
+  body* mine = p.process;  // while its code runs, another thread may take it out of the slot
   stall_guard::step(guard.phase);
   verdict v = verdict::ended;
   t.message = e.what() == signal::message ? e.type : nullptr;
@@ -105,7 +105,7 @@ void process_runner::terminate(body& b, turn& t) {
     } else {
       v = mine->type->offer(*mine, t, e);
     }
-  } catch (const exit_with& x) {  // each by its type: throwing once more would double the cost
+  } catch (const exit_with& x) {  // caught by type: throwing once more would double the cost
     t.ending = x.reason();
   } catch (const std::exception& x) {
     t.ending = reason_of(typeid(x), x.what(), t);
@@ -156,7 +156,7 @@ bool process_runner::run(slot& p, int budget, turn& t) {
       break;
     }
     if (s == mailbox::step::hidden) [[unlikely]] {
-      if (!kept) {  // the envelope keeps its place until the sender has gone on; meanwhile other processes run
+      if (!kept) {  // the envelope keeps its place until the sender has finished its push; others run meanwhile
         e->tag = envelope::tag_of(0, signal::done);
         more = true;
         break;
@@ -164,7 +164,7 @@ bool process_runner::run(slot& p, int budget, turn& t) {
       while (p.mail.advance(e, n) != mailbox::step::next) cpu_pause();
     }
     if (kept)
-      e->next.store(nullptr, std::memory_order_relaxed);  // from here on the link belongs to the keeper
+      e->next.store(nullptr, std::memory_order_relaxed);  // from here on `next` belongs to the body
     else
       release(e);
     p.mail.head = e = n;
@@ -182,13 +182,13 @@ bool process_runner::run(slot& p, int budget, turn& t) {
 
 bool process_runner::leave(slot& p, envelope* e, verdict v, turn& t) {
   const auto why = std::exchange(t.interrupted, turn::interruption::none);
-  if (why == turn::interruption::frozen) return true;  // the next turn finds it frozen before the same envelope
+  if (why == turn::interruption::frozen) return true;  // the next turn parks it; the start letter stays queued
   t.ends = false;
   t.ending = {};
   const exit_reason given_up = exit_reason::abandoned();
   for (const open_call& c : std::exchange(t.unanswered, {}))
     c.fail(kernel_, c.caller, c.call, error_of({loss::kind::ended, &given_up}));
-  if (v == verdict::kept) e->next.store(nullptr, std::memory_order_relaxed);  // the link belongs to the keeper
+  if (v == verdict::kept) e->next.store(nullptr, std::memory_order_relaxed);  // now `next` belongs to the body
   parts_.lifecycle.bury(p, e, v == verdict::kept);
   return false;
 }
@@ -249,7 +249,7 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
   const auto since_start = kernel_.env().clock().coarse_now() - parts_.lifecycle.started();
   p.born_ds.store(static_cast<std::uint32_t>(since_start / std::chrono::milliseconds{100}), std::memory_order_relaxed);
   p.tag.store(tag, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // a freeze has the barrier for both, see `add_descendants`
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the barrier of both sides is in `freezer::add_descendants`
   if (parts_.freezer.any() && parts_.freezer.join_freezes(p, with.linked ? with.parent : pid{})) [[unlikely]] {
     t.interrupted = turn::interruption::frozen;
     return verdict::alive;
@@ -265,12 +265,12 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
 // ---- signals that go before the mail in front of them
 
 process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& t) try {
-  // Before its start letter was looked at there is nothing to end or to freeze: `begin` looks again.
+  // Before `begin` there is nothing to end or to freeze: the bits stay set until then.
   if (!p.is(slot::has_process)) return ahead::goes_on;
   if ((p.urgent.load(std::memory_order_relaxed) & is_frozen) != 0) return look_while_frozen(p, from, t);
   if (p.process == nullptr) return ahead::goes_on;  // thawed before it began: the bits stay until it has a body
   const std::uint8_t wanted = p.urgent.fetch_and(is_frozen, std::memory_order_seq_cst);
-  if ((wanted & is_frozen) != 0) {  // frozen since the first line: the other bits stay for later
+  if ((wanted & is_frozen) != 0) {  // frozen since the check above: the other bits stay for later
     p.urgent.fetch_or(wanted & ~is_frozen, std::memory_order_seq_cst);
     return look_while_frozen(p, from, t);
   }
@@ -314,7 +314,8 @@ void process_runner::bounce_mail_of_others(slot& p, envelope* from) {
   }
 }
 
-/// Killed before it began: the parent's monitor was not set yet, and the start letter is dropped with its arguments.
+/// For a process that was killed while it was frozen and had not begun: sets the monitor of its parent, which was not
+/// set yet, and drops the start letter with its arguments.
 void process_runner::end_unborn(slot& p, envelope& first, const turn& t) {
   ensure(first.what() == signal::start, "a process without a body has mail in front of its start letter");
   const pid me = table_.pid_of(p);

@@ -23,7 +23,7 @@ runtime::runtime(std::shared_ptr<environment> env, runtime_options options)
 }
 
 namespace {
-/// Never freed, not even when the program ends: threads that are stuck still use it.
+/// Keeps a kernel that is never freed, not even when the program ends: threads that are stuck still use it.
 void leave_behind(std::shared_ptr<detail::kernel> k) {
   static auto* const mutex = new std::mutex;
   static auto* const remains = new std::vector<std::shared_ptr<detail::kernel>>;

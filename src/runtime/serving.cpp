@@ -6,7 +6,7 @@ namespace coppice::detail {
 
 serving::~serving() {
   if (started) std::exchange(started, {}).destroy();
-  answer_all(process_.host(), loss_by(process_.id()));  // if it was killed, this was not done before
+  answer_all(process_.host(), loss_by(process_.id()));  // a killed server has not done this yet
   stop_serving();
 }
 
@@ -33,7 +33,7 @@ void serving::drop_asked() {
   if (asked.fail == nullptr) return;
   const open_call lost = take_asked();
   if (std::uncaught_exceptions() > 0 && turn_here() != nullptr)
-    unanswered.push_back(lost);  // until it is known what the server ends with
+    unanswered.push_back(lost);  // until the exit reason of the server is known
   else
     answer_dropped(process_.host(), process_.id(), lost);
 }
@@ -70,7 +70,8 @@ void finish_init(serving& s, std::coroutine_handle<> done) {
 
 namespace {
 
-/// A message and its envelope, while a handler uses the message. Closes the request, if it is one, at its end.
+/// A message and its envelope, while a handler uses the message. Its destructor drops the request if the handler has
+/// not answered it.
 class opened_message {
  public:
   opened_message(serving& s, kernel& k, envelope* e) noexcept : serving_{s}, kernel_{k}, envelope_{e} {}

@@ -17,7 +17,7 @@ void worker_scheduler::look_for_stalls(time_point now) {
       replace(w, lasting);
       continue;
     }
-    // Long, but no stall: at least what it has sent and signalled can go on elsewhere.
+    // Long, but not a stall yet: other workers can continue with the messages and processes that it holds back.
     flush(w);
     if (parked_.load() == 0) continue;
     slot* waiting = w.next.take_from_outside(threads_, biased_lock::access::open);
@@ -43,8 +43,8 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   try {
     launch(successor);
   } catch (const std::exception& x) {
-    kernel_.log(log_level::error, "a process holds its worker, and nobody can take over", {{"reason", x.what()}});
-    stuck.seen_at = clock_.now();  // after a while it is tried again
+    kernel_.log(log_level::error, "a process holds its worker, and no thread can take over", {{"reason", x.what()}});
+    stuck.seen_at = clock_.now();  // so it is tried again after `stall_after_`
     const std::scoped_lock lock{all_mutex_};
     retired_.push_back(&successor);
     return;
@@ -73,7 +73,7 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
     ++stalls_;
   }
   clear(successor);
-  // Should it have come back in this very moment and gone to sleep, then nobody else would wake it to leave.
+  // If the stuck worker has just come back and gone to sleep, nobody else wakes it so that it can leave.
   wake_to_leave(stuck);
   if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
 }
@@ -87,13 +87,13 @@ bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
     std::uint32_t none = stall_guard::none;
     if (phase % 2 == 0 || &w == here || !guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
     threads_.barrier_everywhere();
-    // From here on its code enters no section any more; one that it is in is over soon, unless it is its last one.
+    // From here on its code enters no `kernel_section`. One that it is in ends soon; a `last_code` may not.
     const time_point patience = clock_.now() + std::chrono::milliseconds{1};
     while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < patience) cpu_pause();
     const bool still = guard.phase.load(std::memory_order_acquire) == phase &&
                        guard.section.load(std::memory_order_acquire) % 2 == 0 && w.current.load() == &p &&
                        p.serial() == serial;
-    if (still) flush(w);  // what it has sent comes before the news of its end
+    if (still) flush(w);  // what it has sent must arrive before the signals of its end
     guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
     return still;
   }

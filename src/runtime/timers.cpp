@@ -94,7 +94,7 @@ void wheel::cascade(unsigned level) {
 }
 
 void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, envelope*>>& later) {
-  // Those of one tick fire in the order they were armed, however they came into this list.
+  // Timers of one tick fire in the order in which they were armed, which need not be the order of the list.
   due_.clear();
   for (std::uint32_t at = first; at != none; at = entry_at(at).after) due_.push_back(at);
   std::ranges::sort(due_, {}, [this](std::uint32_t at) { return entry_at(at).sequence; });
@@ -136,8 +136,8 @@ void wheel::advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>&
 std::optional<wheel::tick> wheel::next() const {
   if (size_ == 0) return std::nullopt;
   for (unsigned level = 0; level < levels; ++level) {
-    // Buckets behind the hand of this level come in this round; the others belong to no timer (see insert), except in
-    // the last level, where they are rounds far away.
+    // Buckets after the hand of this level are due in this round. The others are empty (see `insert`), except in the
+    // last level, where they are due in the next round.
     const unsigned hand = bucket_of(now_, level);
     for (unsigned step = 1; step <= width; ++step) {
       const unsigned at = (hand + step) % width;
@@ -151,7 +151,7 @@ std::optional<wheel::tick> wheel::next() const {
       return (round + step + skip) << (bits * level);
     }
   }
-  return now_ + 1;  // only timers that are due in this very bucket one round later
+  return now_ + 1;  // not reached: every pending timer is in a bucket
 }
 
 void wheel::take_all(std::vector<envelope*>& into) {

@@ -56,7 +56,7 @@ worker& worker_scheduler::fresh_worker(std::uint32_t number) {
   } else {
     w = retired_.back();
     retired_.pop_back();
-    if (w->thread) w->thread->join();  // it said that it is finished
+    if (w->thread) w->thread->join();  // it has retired, and ends soon
     w->thread.reset();
     w->finished = 0;
     w->replaced = false;
@@ -182,8 +182,8 @@ void worker_scheduler::wake_if_worth(const worker& w) {
   if (worthy(w) || !guarded_.load(std::memory_order_relaxed)) wake_one();
 }
 
-// What comes from outside nobody else would find: so both this side and `park` are sequentially consistent. Who
-// searches already will look at it before it sleeps.
+// Nobody else would find a process that was injected, so this function and `doze` are sequentially consistent. A worker
+// that searches already looks for injected processes before it sleeps.
 void worker_scheduler::wake_one() {
   if (parked_.load(std::memory_order_seq_cst) == 0) return;
   std::uint32_t now = searching_.load(std::memory_order_seq_cst);
@@ -197,7 +197,7 @@ void worker_scheduler::wake_one() {
   if (last && injected_size_.load(std::memory_order_seq_cst) != 0) kick_timekeeper();
 }
 
-/// A woken worker counts itself among the searchers until it has found something, so it is counted before.
+/// A woken worker takes itself off the searchers when it is done, so it is counted before it is woken.
 void worker_scheduler::wake_to_leave(worker& w) {
   searching_.fetch_add(1);
   if (unpark(w)) return;
@@ -205,7 +205,7 @@ void worker_scheduler::wake_to_leave(worker& w) {
   wake_for_injected();
 }
 
-/// When one searcher less is counted: a thread that has injected something may have relied on it.
+/// Called after `searching_` was reduced: a thread that has injected a process may have relied on that searcher.
 void worker_scheduler::wake_for_injected() {
   if (injected_size_.load(std::memory_order_seq_cst) != 0) wake_one();
 }
@@ -251,7 +251,7 @@ void worker_scheduler::leave(worker& w) {
   threads_.wake_all(w.finished);
 }
 
-/// What it had in its queues went to its successor. It may have come back meanwhile and taken up more.
+/// The successor has taken over the queues. Injects the processes that this worker has queued since then.
 void worker_scheduler::hand_over(worker& w) {
   std::vector<slot*> left;
   {
@@ -298,7 +298,7 @@ bool worker_scheduler::anybody_waits() const {
   });
 }
 
-/// It was counted among the searchers, and has found something or given up.
+/// Called by a searcher that has found something or given up.
 void worker_scheduler::stop_searching(worker& w) {
   w.woken = false;
   const std::uint32_t before = searching_.fetch_sub(1);
@@ -334,7 +334,7 @@ slot* worker_scheduler::pop_newest(worker& w) {
   return p;
 }
 
-/// Fairness: those that have waited longest, in the queue and in the stack by turns.
+/// For fairness: takes the one that has waited longest, by turns from the queue and from the stack.
 slot* worker_scheduler::pop_oldest(worker& w) {
   w.streak = 0;
   w.oldest_fresh_next = !w.oldest_fresh_next;
@@ -400,7 +400,7 @@ slot* worker_scheduler::steal_from(worker& v, worker& w) {
     for (std::uint32_t k = 1; k < n; ++k) w.queue.push_back(loot[k]);
     note_surplus(w);
   }
-  // Until it has measured by itself, the thief reckons with what it was told.
+  // Until the thief has measurements of its own, it uses those of its victim.
   w.turn_ns.store(v.turn_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
   w.worth_ns.store(v.worth_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
   w.victim = &v;
@@ -409,7 +409,7 @@ slot* worker_scheduler::steal_from(worker& v, worker& w) {
 }
 
 slot* worker_scheduler::steal_worthy(worker& w) {
-  // Whoever is in the same turn as when we came last is busy for long, and its queue has nobody but us.
+  // A victim that is still in the same turn as at the last theft is busy for long: only thieves empty its queue.
   if (worker* v = w.victim; v != nullptr && v->turns.load(std::memory_order_relaxed) == w.victim_turns &&
                             v->surplus.load(std::memory_order_relaxed) != 0)
     if (slot* p = steal_from(*v, w)) return p;
@@ -436,8 +436,8 @@ slot* worker_scheduler::spin(worker& w) {
   }
 }
 
-/// Looks at the queues from time to time, more and more seldom, and takes from one that has not moved as it should;
-/// until nobody is busy, or something else comes up.
+/// The loop of the sentinel: looks at the queues at growing intervals, and steals from one whose backlog is worth it or
+/// that has not moved enough. Null: no other worker is busy, or the sentinel was woken or called off.
 slot* worker_scheduler::stand_guard(worker& w) {
   struct sight {
     std::uint32_t popped = 0;
@@ -475,7 +475,7 @@ slot* worker_scheduler::search(worker& w) {
   if (p == nullptr && !called_off(w) && count_ > 1 && !guarded_.exchange(true)) {
     p = stand_guard(w);
     guarded_ = false;
-    // Somebody else stands guard: who waits in a queue counts on it, also when this one leaves for what is injected.
+    // Another worker must stand guard: processes in queues rely on it, also when this one leaves for injected work.
     if (p != nullptr || anybody_waits()) wake_one();
   }
   if (p == nullptr && !called_off(w) && !w.woken) park(w);
@@ -490,11 +490,11 @@ void worker_scheduler::doze(worker& w, std::optional<time_point> until) {
   parked_.fetch_add(1, std::memory_order_seq_cst);
   if (!called_off(w)) {
     if (!until) w.parks.add(1);
-    // Whoever left the guard's post a moment ago did not see us yet.
+    // A sentinel that has just stopped may not have seen this worker parked and not have woken it: do not sleep.
     const bool unguarded = !until && !guarded_.load(std::memory_order_seq_cst) && parked_.load() < count_ && count_ > 1;
     while (!unguarded && w.asleep.load() == 1 && (!until || clock_.now() < *until)) threads_.wait(w.asleep, 1, until);
   }
-  // In this order, so that `parked_` counts nobody who cannot be woken: `wake_one` would try in vain.
+  // In this order, so that `parked_` counts no worker that can't be woken: `wake_one` would search in vain.
   parked_.fetch_sub(1, std::memory_order_seq_cst);
   std::uint32_t one = 1;
   w.woken |= !w.asleep.compare_exchange_strong(one, 0);
@@ -521,12 +521,12 @@ void worker_scheduler::keep_time() {
   const milliseconds tick =
       stall_after_.count() == 0 ? milliseconds{10} : std::clamp(stall_after_ / 4, milliseconds{1}, milliseconds{10});
   while (!stopping_.load()) {
-    wake_for_injected();  // before the word is read: a kick by `wake_one` here only asks for another look after a tick
+    wake_for_injected();  // before the word is read, so that a kick by `wake_one` does not cut the wait below short
     const std::uint32_t word = keeper_word_.load(std::memory_order_seq_cst);
     const time_point now = clock_.now();
     kernel_.parts().timers.advance(now);
     look_for_stalls(now);
-    // Whoever arms a timer from here on sees that nothing is planned yet, and kicks.
+    // A thread that arms a timer from here on sees that nothing is planned yet, and kicks.
     planned_wake_.store(never, std::memory_order_seq_cst);
     std::optional<time_point> until = kernel_.parts().timers.next();
     keeper_unworried_.store(true, std::memory_order_seq_cst);

@@ -71,7 +71,7 @@ TEST(log, of_a_message_without_a_handler_is_a_warning_that_names_both) {
   ASSERT_TRUE(a);
   rt.send(a->id(), whisper{});
   w.settle();
-  EXPECT_EQ(sink->all, (lines{"no handler for a message; does its class list it in its protocol? pid=" +
+  EXPECT_EQ(sink->all, (lines{"no handler for a message; is it in the protocol of the receiver? pid=" +
                               to_string(a->id()) + " name=deaf message=coppice::studio::whisper"}));
   EXPECT_EQ(rt.counters().dead_letters, 1U);
   rt.kill(a->id());

@@ -395,7 +395,7 @@ task<> awaits_a_call_twice(self& me) {
 TEST(call, that_is_awaited_a_second_time_throws) {
   const exit_reason why = run(awaits_a_call_twice);
   EXPECT_EQ(why.exception_type(), "std::logic_error");
-  EXPECT_EQ(why.text(), "this call was awaited before: make a new one for every question");
+  EXPECT_EQ(why.text(), "this call was awaited before: make a new one each time");
 }
 
 TEST(call, a_caller_that_is_killed_while_it_waits_harms_nobody) {

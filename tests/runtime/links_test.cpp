@@ -219,7 +219,7 @@ task<> unlinks_too_late(self& me) {
   const auto m = co_await me.receive<exited>(0ns);
   EXPECT_TRUE(std::holds_alternative<exited>(m));
 }
-TEST(link, an_exit_that_was_queued_before_the_unlink_still_comes) {
+TEST(link, an_exit_that_was_put_aside_before_the_unlink_is_still_received) {
   EXPECT_EQ(run(unlinks_too_late), exit_reason::normal());
 }
 

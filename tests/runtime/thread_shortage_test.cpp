@@ -88,7 +88,7 @@ TEST(thread_shortage, a_stall_for_which_no_thread_can_be_started_is_logged_and_t
   rt.spawn(holds_its_worker, &inside, &enough);
   inside.wait();
   while (threads.refused < 2) std::this_thread::yield();
-  EXPECT_TRUE(log->has("nobody can take over"));
+  EXPECT_TRUE(log->has("no thread can take over"));
   EXPECT_EQ(rt.counters().stalls, 0U);
   threads.left = 1;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(rt.call(p.call<echo>(i).within(forever)), i);

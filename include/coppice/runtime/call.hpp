@@ -13,13 +13,13 @@
 
 namespace coppice {
 
-/// How long a call waits unless told otherwise.
+/// How long a call waits for its answer if `within` is not used.
 inline constexpr std::chrono::seconds default_call_timeout{5};
 static_assert(forever == detail::no_timeout);
 
 namespace detail {
 
-/// What a request says beside its message.
+/// The data of a request apart from its message.
 struct request_head {
   pid caller;  // nobody: nobody waits for an answer (any more)
   std::uint64_t call = 0;
@@ -77,7 +77,7 @@ void drop_request(kernel& k, envelope& e, loss how) {
   std::destroy_at(&body);
 }
 
-/// Answers without touching the request, which another thread may be using.
+/// Answers the caller and leaves the request as it is, because another thread may be using the message.
 template <class M>
 void fail_request(kernel& k, envelope& e, error why) {
   const auto& body = static_cast<letter<request_body<M>>&>(e).body;
@@ -115,7 +115,7 @@ consteval message_type plain_request_type() {
   traits_of<M, request_body<M>, in_request<M>>::add_to(type);
   return type;
 }
-/// The type of a request to a process that receives it by type.
+/// The type of a request that does not carry its handler: its receiver selects by type, as `receive<request<M>>` does.
 template <class M>
 inline constexpr message_type plain_request = plain_request_type<M>();
 
@@ -172,7 +172,7 @@ class reply_to {
 };
 
 namespace detail {
-/// Hands the answer to a call over to a `reply_to`. `callee`, whose slot is `p`, must be the process that runs.
+/// Makes a `reply_to` responsible for the answer to a call. `callee`, whose slot is `p`, must be the running process.
 template <class R>
 [[nodiscard]] reply_to<R> defer_reply(kernel& k, slot& p, pid callee, pid caller, std::uint64_t call) {
   auto state = std::make_shared<pending_reply_of<R>>(k.weak_from_this(), callee, caller, call);
@@ -236,7 +236,7 @@ class request {
   M message;
 
  private:
-  detail::kernel* kernel_;  // null: answered
+  detail::kernel* kernel_;  // null: answered, deferred or moved from
   detail::slot* slot_;
   pid callee_;
   pid caller_;
@@ -253,7 +253,7 @@ struct received<request<M>> {
     const open_call waiting{body.caller, body.call, &answer_error<reply_of<M>>};
     try {
       return request<M>{me, waiting.caller, waiting.call, take_body<request_body<M>>(e).message};
-    } catch (...) {  // the message could not be moved: its caller is told how this process ends
+    } catch (...) {  // moving the message threw: its caller gets an error once it is known whether this process ends
       current_turn->unanswered.push_back(waiting);
       throw;
     }
@@ -364,7 +364,7 @@ class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
   [[nodiscard]] M& message() noexcept {
     return static_cast<detail::letter<detail::request_body<M>>*>(this->letter_)->body.message;
   }
-  /// The request, which `caller` sends as its call number `call`. Nothing else may be used after that.
+  /// Returns the request, for `caller` to send as its call number `call`. Afterwards this object must not be used.
   [[nodiscard]] detail::envelope* release(pid caller, std::uint64_t call) noexcept {
     this->asked_->caller = caller;
     this->asked_->call = call;

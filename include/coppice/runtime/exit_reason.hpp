@@ -1,6 +1,6 @@
 #pragma once
-/// Why a process ended. Every process ends with exactly one reason, and
-/// processes that are linked to it or monitor it are told.
+/// Why a process ended. Every process ends with exactly one reason, which the processes linked to it and those that
+/// monitor it receive.
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace coppice {
 
-/// One word wide; copying the plain reasons costs nothing, those with a text share it.
+/// One word wide. Copying a reason without a text costs nothing; copies of a reason with a text share the text.
 /// Thread safety: distinct objects may be used from different threads.
 class exit_reason {
  public:
@@ -50,13 +50,13 @@ class exit_reason {
   [[nodiscard]] static exit_reason error(std::string exception_type, std::string what, std::string message);
 
   [[nodiscard]] kind what() const noexcept;
-  /// Neither `normal` nor `shutdown`: a supervisor restarts a transient child.
+  /// Neither `normal` nor `shutdown`: a supervisor restarts a transient child that ended with such a reason.
   [[nodiscard]] bool abnormal() const noexcept { return what() != kind::normal && what() != kind::shutdown; }
   /// The detail of a shutdown, or the text of an error; empty otherwise.
   [[nodiscard]] std::string_view text() const noexcept;
   /// The type of the exception that ended the process; empty if it was not an exception.
   [[nodiscard]] std::string_view exception_type() const noexcept;
-  /// The type of the message being handled when it failed; empty when there was none.
+  /// The type of the message that the process was handling when it failed; empty if there was none.
   [[nodiscard]] std::string_view message() const noexcept;
   /// For example `error: std::runtime_error: out of luck (handling counter::bump)`.
   [[nodiscard]] std::string to_string() const;

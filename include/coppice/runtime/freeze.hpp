@@ -10,7 +10,7 @@
 /// While a process is frozen, its mail, replies, due timers and results of blocking work wait. At the thaw they are
 /// handled in their order; a timer that was due several times fires once. Links and monitors stay. Time limits of other
 /// processes run on: a call to a frozen process may time out. A kill ends a frozen process at once. Every other exit
-/// waits, so a polite stop of a frozen child becomes a kill at its deadline.
+/// waits, so an orderly stop of a frozen child becomes a kill at its deadline.
 #include <coppice/runtime/receive.hpp>
 
 namespace coppice {
@@ -24,8 +24,8 @@ struct subtree {
 
 /// The answer to a freeze.
 struct frozen {
-  /// Processes that were still inside their code when the time was over: stuck, or with blocking work under way. They
-  /// stop when they come out of it.
+  /// Processes that were still inside their code when the time was over: stuck, or with blocking work in flight. Each
+  /// stops when it leaves that code.
   std::vector<pid> still_inside;
 };
 
@@ -59,9 +59,9 @@ class [[nodiscard]] pending_freeze : public detail::waiter {
 
 inline constexpr std::chrono::nanoseconds default_freeze_timeout = std::chrono::seconds{5};
 
-/// Freezes and waits until nothing of it is running, at most for `within`; it stays frozen also when the time is over.
-/// Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that made it: it ends
-/// with a thaw, by any process, or with the end of all its processes.
+/// Freezes a process or a subtree and waits, at most for `within`, until none of its code is running. After a timeout
+/// it stays frozen. Freezes are counted: a process runs again after as many thaws. A freeze outlives the process that
+/// made it: it ends with a thaw, by any process, or with the end of all frozen processes.
 /// Errors: `noproc`; `invalid` for a process of another node, and for a process that would freeze itself; `not_found`
 /// when another process has thawed it before all of it was frozen.
 inline pending_freeze freeze(pid who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
@@ -70,8 +70,8 @@ inline pending_freeze freeze(pid who, std::chrono::nanoseconds within = default_
 inline pending_freeze freeze(subtree who, std::chrono::nanoseconds within = default_freeze_timeout) noexcept {
   return {{.root = who.root, .subtree = true}, within};
 }
-/// Undoes the last freeze of the same process or subtree that was answered; if there is none, the last one that was
-/// not. False: none is in force. Inside a process only; from outside use `runtime::thaw`.
+/// Undoes the latest freeze of the same process or subtree that has returned its answer; if there is none, the latest
+/// one that is still awaited. False: none is in force. Inside a process only; from outside use `runtime::thaw`.
 bool thaw(pid who);
 bool thaw(subtree who);
 

@@ -20,7 +20,7 @@ class init_result {
   [[nodiscard]] static init_result ok() noexcept { return init_result{kind::ok}; }
   /// There is nothing to do: the process ends normally, and its starter goes on without it.
   [[nodiscard]] static init_result ignore() noexcept { return init_result{kind::ignore}; }
-  /// The start failed with this error: the process ends normally, and only its starter is told.
+  /// The start failed with this error: the process ends normally, and only its starter gets the error.
   [[nodiscard]] static init_result fail(error why) {
     init_result r{kind::fail};
     r.why_ = std::move(why);
@@ -40,7 +40,7 @@ class init_result {
   }
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
-  /// The error for the starter; null: the starter is only told the exit reason.
+  /// The error for the starter; null: the starter gets the exit reason only.
   [[nodiscard]] const error* why() const noexcept { return why_ ? &*why_ : nullptr; }
   /// The exit reason of the process if the start failed.
   [[nodiscard]] const exit_reason& reason() const noexcept { return reason_; }

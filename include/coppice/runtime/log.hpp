@@ -13,7 +13,7 @@ namespace coppice {
 enum class log_level : unsigned char { debug, info, warning, error, off };
 [[nodiscard]] std::string_view to_string(log_level level) noexcept;
 
-/// One named value of a report, for machines to search by.
+/// One named value of a log record, so that programs can search for it.
 struct log_field {
   std::string_view key;
   std::string value;
@@ -34,8 +34,9 @@ class log_sink {
   virtual void write(const log_record& record) = 0;
 };
 
-/// One line a record on standard error: `2026-11-15T09:30:00.123Z error  process ended  pid=<1.4.0>  reason="..."`.
-/// Control characters are escaped, and values with blanks are quoted.
+/// Writes each record as one line to standard error. Control characters are escaped, values with blanks are quoted, and
+/// empty values are left out:
+/// `2026-11-15T09:30:00.123Z error  process ended  pid=<1.4.0>  reason="..."`
 [[nodiscard]] std::shared_ptr<log_sink> stderr_sink();
 
 }  // namespace coppice

@@ -24,16 +24,16 @@ struct process_info {
   std::string name;   ///< registered; empty: none
   std::string label;  ///< given for people; empty: none
   process_state state = process_state::waiting;
-  /// False: it had no time to be looked at. `mailbox` is then as it was last seen, `links` may hold the parent only,
-  /// and `monitors`, `monitored` are 0.
+  /// False: the process was busy and did not describe itself in time. `mailbox` is then the last known value, `links`
+  /// holds the parent at most, and `monitors` and `monitored` are 0.
   bool complete = true;
   std::uint32_t mailbox = 0;  ///< messages waiting
   std::uint32_t handled = 0;  ///< signals and resumptions since it started, modulo 2^32
   std::size_t memory = 0;     ///< bytes of the process itself, without its queue and without what its objects own
   pid parent;                 ///< who spawned it; nobody: it was spawned from outside
   std::vector<pid> links;
-  std::uint32_t monitors = 0;   ///< how many it has on others
-  std::uint32_t monitored = 0;  ///< how many others have on it
+  std::uint32_t monitors = 0;   ///< monitors that it has on other processes
+  std::uint32_t monitored = 0;  ///< monitors that other processes have on it
   bool traps_exits = false;
   std::chrono::milliseconds age{0};  ///< up to 0.1 s too high
 };
@@ -43,8 +43,8 @@ struct runtime_counters {
   std::uint64_t spawned = 0;
   std::uint64_t ended = 0;
   std::uint64_t handled = 0;       ///< signals handled by all processes
-  std::uint64_t looked_ahead = 0;  ///< signals looked at before their turn, for what goes before them
-  std::uint64_t turns = 0;         ///< times a worker took up a process
+  std::uint64_t looked_ahead = 0;  ///< signals inspected before their turn, in search of those that overtake mail
+  std::uint64_t turns = 0;         ///< times a worker looked for a process to run
   std::uint64_t stolen = 0;        ///< processes taken from another worker's queue
   std::uint64_t parked = 0;        ///< times a worker went to sleep
   std::uint64_t injected = 0;      ///< processes made runnable from outside the workers
@@ -55,7 +55,8 @@ struct runtime_counters {
 
 // Events: subscribe with `runtime::subscribe<E>` or `self::subscribe<E>`; each then comes as a message.
 
-/// A message was sent to a process that had ended, or was left over when it did.
+/// A message was not received: its receiver did not exist, had ended, ended before it was handled, had no handler for
+/// it or no room in its mailbox; or it is a reply of an actor that nobody waits for.
 struct dead_letter {
   pid to;
   std::string_view message;  ///< its type
@@ -67,7 +68,7 @@ struct process_ended {
   std::string label;
   exit_reason reason;
 };
-/// A process has held its worker for too long; the others go on without it.
+/// A process has held its worker for too long. The other processes of that worker go on with a fresh thread.
 struct process_stalled {
   pid who;
   std::string name;

@@ -21,8 +21,8 @@ struct runtime_options {
   std::chrono::milliseconds stall_after{500};
   /// How long the destructor waits for killed processes before it gives up on those that are stuck. Default: 5 s.
   std::chrono::milliseconds stop_within{5000};
-  /// The largest number of processes at a time. For each, 64 bytes of address space are reserved; memory is used only
-  /// from the first process that gets this slot.
+  /// The largest number of processes at a time. For each, 64 bytes of address space are reserved; they take up memory
+  /// only after a process has used them.
   std::uint32_t processes = 1U << 24U;
   /// Log records below this level are not written. Default: warning.
   log_level level = log_level::warning;

@@ -36,19 +36,19 @@ class pid {
       : node_{node}, index_{index}, serial_{serial} {}
   node_id node_{};
   std::uint32_t index_ = 0;   // of its slot in the node's table; 0 is nobody's
-  std::uint32_t serial_ = 0;  // how often the slot had been used before
+  std::uint32_t serial_ = 0;  // grows with each process in the slot
 };
 
 /// `<node.index.serial>`, for example `<1.7.0>`.
 [[nodiscard]] std::string to_string(pid who);
 std::ostream& operator<<(std::ostream& out, pid who);
 
-/// A monitor, as the process that made it knows it.
+/// Identifies a monitor, for `demonitor` and in `down`.
 using monitor_ref = id<struct monitor_tag>;
 
 namespace detail {
 struct pid_hash {
-  static constexpr pid none = pid::from_parts({}, 0, 1);  // not nobody, whom one may try to link to
+  static constexpr pid none = pid::from_parts({}, 0, 1);  // not `pid{}`, which a process may try to link to
   std::uint64_t operator()(pid p) const noexcept {
     const std::uint64_t place = std::uint64_t{p.index()} << 32U | p.serial();
     return mix(place ^ (p.node().value() << 16U));

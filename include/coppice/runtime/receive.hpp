@@ -131,7 +131,7 @@ class [[nodiscard]] pending_exit {
     me.end(h, std::move(why_));
     return true;
   }
-  /// In a server, which runs `terminate` first: leaves all frames of the handler by an exception.
+  /// Reached only in a server, which has to run `terminate`: the exception leaves all frames of the handler.
   [[noreturn]] void await_resume() { throw exit_with{std::move(why_)}; }
 
  private:

@@ -13,9 +13,9 @@ template <class T>
 class ref {
  public:
   constexpr ref() noexcept = default;
-  /// The type is not checked. If the process has an object of another class, a message sent through this `ref` becomes
-  /// a dead letter, unless the handlers of that class wait and its protocol has the message too. If the process is a
-  /// coroutine of the user's, the message stays in its mailbox, and a call ends with its timeout.
+  /// The type is not checked. If the process is not a `T`, a message sent through this `ref` becomes a dead letter, or
+  /// stays in the mailbox if the process is a plain coroutine: then a call ends with its timeout. Exception: if `T` has
+  /// handlers that are coroutines, a server with the message in its protocol, or a `receive` of it, takes the message.
   constexpr explicit ref(pid who) noexcept : pid_{who} {}
   [[nodiscard]] constexpr pid id() const noexcept { return pid_; }
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
@@ -26,8 +26,8 @@ class ref {
   template <class M, class... Args>
     requires handles_cast<T, M>
   void cast(Args&&... args) const;
-  /// A question: `const auto n = co_await counters.call<counter::bump>(3);`. A plain thread gives it to its runtime:
-  /// `rt.call(counters.call<counter::bump>(3))`.
+  /// A call to be awaited: `const auto n = co_await counters.call<counter::bump>(3);`. A plain thread passes it to its
+  /// runtime: `rt.call(counters.call<counter::bump>(3))`.
   template <class M, class... Args>
     requires handles_call<T, M>
   [[nodiscard]] pending_call<M> call(Args&&... args) const;

@@ -110,7 +110,8 @@ class runtime {
     wait_for(into->done);
     return std::move(*into->value);
   }
-  /// Waits until `who` has ended and returns its reason; `noproc` if it had ended before. To be sure of it use `run`.
+  /// Waits until `who` has ended and returns its reason; `noproc` if it had ended before. To be sure of the reason, use
+  /// `run`.
   exit_reason wait(pid who);
   /// Spawns a process, waits until it has ended and returns its reason. Typical in `main`.
   template <class F, class... Args>
@@ -159,7 +160,7 @@ class runtime {
   /// waits up to 2 ms for that.
   [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
   [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
-  /// Its parent, the parent of that, and so on. Ends with the first one that has ended: its parent is not known.
+  /// The parent of `who`, the parent of that, and so on, up to the first one that has ended: its parent is not known.
   [[nodiscard]] std::vector<pid> ancestors(pid who);
   [[nodiscard]] runtime_counters counters() { return kernel_->counters(); }
   template <class E>
@@ -193,7 +194,7 @@ class runtime {
     std::atomic<std::uint32_t> done{0};
     std::optional<R> value;
   };
-  /// Ends the wait whatever ends the process.
+  /// Ends the wait of the plain thread, however its helper process ends.
   template <class R>
   class completion {
    public:
@@ -233,7 +234,7 @@ class runtime {
     auto waits_for = f(me, std::move(args)...);
     into->value = co_await std::move(waits_for);
   }
-  /// A process that waits for a plain thread.
+  /// Spawns a process that waits on behalf of a plain thread.
   template <class F, class... Args>
   void helper(const char* label, F body, Args&&... args) {
     detail::or_throw(detail::spawn_coroutine(*kernel_, {.called = detail::birth::by({}, label)}, std::move(body),

@@ -1,5 +1,5 @@
 #pragma once
-/// A process as it sees itself: the first parameter of every body, and of handlers that ask for it.
+/// A process as it sees itself: the first parameter of every body, and the last one of handlers that ask for it.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,14 +23,14 @@ concept body_function = std::is_invocable_v<F, self&, std::decay_t<Args>...> &&
 template <class T, class... Args>
 concept object_from =
     std::is_constructible_v<T, std::decay_t<Args>...> || std::is_constructible_v<T, self&, std::decay_t<Args>...>;
-/// Whether the first of the arguments is not for the process, but says how to start it.
+/// Whether the first argument is a `spawn_options`, and so not an argument for the process.
 template <class... Args>
 inline constexpr bool options_first = false;
 template <class First, class... Args>
 inline constexpr bool options_first<First, Args...> = std::is_same_v<std::remove_cvref_t<First>, spawn_options>;
 }  // namespace detail
 
-// What the functions of `self` that wait return, to be awaited; see receive.hpp.
+// The awaitables that functions of `self` return; see receive.hpp.
 template <class... Ms>
 class pending_receive;
 template <class... Ms>
@@ -87,8 +87,8 @@ class self {
   [[nodiscard]] pending_receive_within<Ms...> receive(std::chrono::nanoseconds timeout);
 
   // -- processes. `body` is `task<> body(self&, args...)`; arguments are copied into its frame. `spawn<T>(args...)`
-  //    starts an object with handlers instead, see object.hpp. Without options they throw `std::bad_alloc` and
-  //    `spawn_failed`.
+  //    spawns an object with handlers instead, see object.hpp. Without options these functions throw `spawn_failed`;
+  //    with options they return the error. All of them may throw `std::bad_alloc`.
 
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
@@ -108,7 +108,8 @@ class self {
   template <class T, class... Args>
     requires detail::object_from<T, Args...>
   monitored spawn_monitor(Args&&... args);
-  /// With a name, a label or a link. `name_taken` if another process has the name: then nothing was started.
+  /// With a name, a label or a link. Errors, after which nothing was spawned: `name_taken`, `capacity` if the process
+  /// table is full, `stopped` if the runtime is stopping.
   template <class F, class... Args>
     requires detail::body_function<F, Args...>
   result<pid> spawn(const spawn_options& options, F body, Args&&... args);
@@ -125,7 +126,8 @@ class self {
   void link(pid other) {
     if (const auto mine = section()) kernel_->link(*slot_, other);
   }
-  /// From here on no new `exited` of that link is sent; one that is queued already is still received.
+  /// Removes the link. From here on its exit signal is dropped, even if that is in the queue already. An `exited` that
+  /// a receive of other types has put aside is still received.
   void unlink(pid other) {
     if (const auto mine = section()) kernel_->unlink(*slot_, other);
   }
@@ -142,34 +144,35 @@ class self {
   void trap_exits(trap how = trap::on) {
     if (const auto mine = section()) slot_->set(detail::slot::traps_exits, how == trap::on);
   }
-  /// Asks `other` to end with `reason`; the reception matrix in the guide says what that does. No process survives
-  /// `exit_reason::kill()`.
+  /// Sends an exit signal, which asks `other` to end with `reason`. docs/guide/signals.md says what `other` does with
+  /// it. No process survives `exit_reason::kill()`.
   void exit(pid other, exit_reason reason) { kernel_->send_exit(other, {id(), std::move(reason), false}); }
   void kill(pid other) { exit(other, exit_reason::kill()); }
   /// `co_await me.exit(reason);` ends this process here and now.
   [[nodiscard]] pending_exit exit(exit_reason reason);
-  /// Ends this process with `reason` as soon as its code returns or waits. For handlers, which can't await.
+  /// Ends this process with `reason`: a server when its handler has returned, any other process as soon as its code
+  /// returns or waits. For handlers that can't await.
   void stop(exit_reason reason = {});
 
   // -- time
 
   [[nodiscard]] time_point now() const { return kernel_->now(); }
-  /// Sends `message` to `to` after `delay`, unless it is cancelled before.
+  /// Sends `message` to `to` after `delay`, unless the timer is cancelled before.
   template <class M>
   timer_ref send_after(std::chrono::nanoseconds delay, pid to, M&& message) {
     using body = std::decay_t<M>;
     return kernel_->arm(kernel_->time_after(delay), to, detail::signal::message,
                         detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)));
   }
-  /// This process receives a `timer_fired` with the same ref after `delay`, unless it is cancelled before.
+  /// This process receives a `timer_fired` with the same ref after `delay`, unless the timer is cancelled before.
   timer_ref start_timer(std::chrono::nanoseconds delay) {
     const auto mine = section();
     return mine ? kernel_->start_timer(*slot_, delay) : timer_ref{};
   }
-  /// True: the message will not be received. False, for a timer of `send_after`: it was sent already. The message of a
-  /// timer of `start_timer` is never received after a cancel, whatever the answer.
+  /// True: the message will not be received. False: it was sent or cancelled before. The `timer_fired` of a timer of
+  /// `start_timer` is never received after a cancel, whatever the result.
   bool cancel(timer_ref ref);
-  /// The time until it fires; nothing if it has fired or was cancelled.
+  /// The time until the timer fires; nothing if it has fired or was cancelled.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref) { return kernel_->remaining(ref); }
   /// `co_await me.sleep(5s);` Mail stays queued meanwhile.
   [[nodiscard]] pending_sleep sleep(std::chrono::nanoseconds duration);
@@ -220,13 +223,14 @@ class self {
     slot_ = &p;
     serial_ = p.serial();
   }
-  /// Must be held while the slot is used. False: the process was abandoned, and its slot must not be touched.
+  /// Must be held while the slot is used. False: the process was abandoned, or this is not its code. The slot must then
+  /// not be touched.
   [[nodiscard]] detail::kernel_section section() const noexcept { return detail::kernel_section{*slot_, serial_}; }
   [[nodiscard]] monitor_ref unborn_monitor() {
     const auto mine = section();
     return mine ? kernel_->monitor_unborn(*slot_) : monitor_ref{};
   }
-  /// The parent's half of a spawn.
+  /// Records the link and the monitor that a spawn has made, on the side of the spawner.
   void adopt(pid child, bool linked, monitor_ref watched_as) {
     kernel_->adopt(*slot_, id(), child, linked, watched_as);
   }

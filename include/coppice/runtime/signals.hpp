@@ -5,7 +5,7 @@
 
 namespace coppice {
 
-/// To a process that traps exits: a linked process has ended, or a process asked this one to exit.
+/// To a process that traps exits: a linked process has ended, or somebody has asked this process to exit.
 struct exited {
   pid from;
   exit_reason reason;
@@ -22,7 +22,7 @@ struct down {
   exit_reason reason;
 };
 
-/// A timer, as the process that started it knows it.
+/// Identifies a timer, for `cancel` and `remaining`.
 using timer_ref = id<struct timer_tag>;
 
 /// To the process that started the timer with `start_timer`. Never received once `cancel` has returned.

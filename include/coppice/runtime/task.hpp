@@ -23,11 +23,11 @@ extern constinit thread_local std::size_t newest_frame_bytes [[gnu::tls_model("i
 
 class promise_base;
 
-/// What a frame knows of the frame that waits for it, its parent. Lives in the parent.
+/// Connects a frame with the frame that waits for it, its parent. Lives in the parent.
 struct frame_link {
   promise_base* parent = nullptr;
   std::coroutine_handle<>* owner = nullptr;  // in the task that will destroy the frame
-  /// The owned frame runs next, and `waiting` goes on when it is done.
+  /// Makes the owned frame run next; `waiting` is resumed when the owned frame is done.
   void wait_in(promise_base& waiting) noexcept;
 };
 

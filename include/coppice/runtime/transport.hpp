@@ -1,5 +1,5 @@
 #pragma once
-/// How signals reach processes of other nodes. The simulation and the cluster each bring one.
+/// How signals reach processes of other nodes. The simulation has the only implementation so far.
 #include <memory>
 #include <utility>
 
@@ -8,8 +8,8 @@
 
 namespace coppice {
 
-/// One signal on its way to a process of another node. Owns its payload: dropped on the way, a request answers its
-/// caller.
+/// One signal on its way to a process of another node. Owns its payload. A parcel that is destroyed on the way answers
+/// nobody: the caller of a lost request gets its error when the loss of the connection is reported.
 class parcel {
  public:
   parcel(std::shared_ptr<detail::kernel> sender, pid to, detail::envelope* signal) noexcept
@@ -38,17 +38,17 @@ class parcel {
 using connection_number = std::uint32_t;
 
 /// What a transport promises: over one connection, signals from one process to another arrive in the order sent and at
-/// most once. When it can promise that no longer, both sides are told `node_lost`, once, and nothing is delivered over
-/// that connection afterwards. What comes over the next connection comes after that. `connect` does not name a
-/// connection whose loss was told.
+/// most once. When it can't keep that promise any more, it calls `runtime::node_lost` on both sides, once, and delivers
+/// nothing over that connection afterwards. On each side it delivers over the next connection only after that call.
+/// `connect` never returns a connection whose loss was reported.
 /// Thread safety: called from any thread, and must not block.
 class transport {
  public:
   virtual ~transport() = default;
-  /// The connection that a signal to `node` takes now, made if need be. 0: there is none, and links, monitors and calls
-  /// are answered at once.
+  /// The connection for signals to `node`, established if there is none. 0: the node can't be reached, and links,
+  /// monitors and calls fail at once with `noconnection`.
   [[nodiscard]] virtual connection_number connect(node_id node) = 0;
-  /// Takes the parcel. False, and the parcel untouched: that connection is over.
+  /// Takes the parcel. False: that connection is lost, and the parcel is untouched.
   [[nodiscard]] virtual bool send(connection_number over, parcel& p) = 0;
 };
 

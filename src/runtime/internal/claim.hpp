@@ -4,8 +4,8 @@
 
 namespace coppice::detail {
 
-/// Gives a process back that the caller owns with `mine` as its only envelope: to idle, or to the scheduler if mail has
-/// arrived meanwhile.
+/// Ends the ownership of a process whose queue begins with `mine`: the process becomes idle, or is scheduled if there
+/// is mail behind `mine`. `mine` stays the caller's.
 void release_claim(kernel& k, slot& p, envelope& mine);
 
 /// Owns an idle process until the end of the scope.

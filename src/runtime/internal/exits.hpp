@@ -1,5 +1,5 @@
 #pragma once
-/// Exit signals: sending them, receiving them, and finding the one that ends a process before the mail in front of it.
+/// Exit signals: sending them, receiving them, and finding the one that ends its receiver ahead of the mail in front.
 #include "links.hpp"
 
 namespace coppice::detail {
@@ -7,7 +7,8 @@ namespace coppice::detail {
 class process_runner;
 class lifecycle;
 
-/// Thread safety: `send` and `send_link_lost` from any thread, the others for the owner of the slot.
+/// Thread safety: `send`, `send_link_lost`, `looked_at` and `count_looked_at` from any thread, the others for the owner
+/// of the slot.
 class exits {
  public:
   exits(kernel& k, links& l) noexcept : kernel_{k}, table_{k.table()}, links_{l} {}
@@ -17,14 +18,15 @@ class exits {
   void send_link_lost(pid to, pid other, connection_number lost);
   [[nodiscard]] bool end_idle(slot& me, pid child, const exit_reason& why, lifecycle& life);
 
-  /// An exit signal whose turn has come.
+  /// Handles an exit signal that has reached the head of the queue.
   [[nodiscard]] verdict receive(slot& p, envelope& e, turn& t, process_runner& r);
   [[nodiscard]] verdict receive_link_lost(slot& p, envelope& e, turn& t, process_runner& r);
 
   /// Searches the queue from `from` for a signal that ends the process now. True: there is one, and its reason is in
-  /// `t.ending`. False: the messages in the queue were counted. Sets `look_for_exit` again if a push is only half done.
+  /// `t.ending`. False: there is none, and `slot::length` is the number of waiting messages; if a push is only half
+  /// done, `look_for_exit` is set again.
   [[nodiscard]] bool find(slot& p, envelope* from, turn& t);
-  /// The same for a frozen process, which only a kill can end.
+  /// As `find`, for a frozen process: looks only for a kill, and counts nothing.
   [[nodiscard]] bool find_kill(slot& p, envelope* from, turn& t);
   /// How many signals were looked at before their turn.
   [[nodiscard]] std::uint64_t looked_at() const noexcept { return looked_at_.load(std::memory_order_relaxed); }

@@ -10,10 +10,10 @@ class fast_lane {
   fast_lane(kernel& k, links& l, exits& x) noexcept : kernel_{k}, table_{k.table()}, links_{l}, exits_{x} {}
 
   void send(pid to, envelope* e);
-  /// Moves the signals of the fast lane to the head of the queue, in their order. Their old places stay in the queue,
-  /// empty. In a long queue it leaves a mark up to where it has searched, so that the next search begins there.
+  /// Moves the signals that go before mail to the head of the queue, in their order. Their old envelopes stay in the
+  /// queue, empty. In a long queue it marks how far it has searched, and the next search begins there.
   void bring_forward(slot& p, envelope* from);
-  /// Gives the marked envelope its signal back.
+  /// Removes the mark: the marked envelope gets back the signal that it had before.
   static void unmark(slot& p);
 
  private:

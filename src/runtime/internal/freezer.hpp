@@ -1,9 +1,10 @@
 #pragma once
 /// Processes that must not run for a while.
 ///
-/// The freezer owns a frozen process: its mailbox is never idle, and nobody schedules it. The owner finds the bit
-/// `is_frozen` before the next signal and parks the process here; an empty envelope in its queue makes sure that there
-/// is a next signal. A kill takes it out for as long as it needs to end the process.
+/// The freezer owns a parked process: its mailbox is not idle, so no sender schedules it. `freeze` sets the bit
+/// `is_frozen` and pushes an empty envelope. If the process was idle, it is parked at once; otherwise its owner finds
+/// the bit before the next signal, at the latest that envelope, and parks the process. A kill unparks a process so that
+/// it can end.
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -14,10 +15,11 @@
 
 namespace coppice::detail {
 
-/// Sent to the process that asked for a freeze, once no turn of the frozen processes is running.
+/// Sent to the process that asked for a freeze: when all frozen processes are parked and none of them has blocking work
+/// in flight, or when the freeze is undone before that.
 struct freeze_done {
   std::uint64_t number = 0;
-  bool undone = false;  // another process has thawed it before: nothing is frozen by it
+  bool undone = false;  // the target was thawed before the freeze was complete
 };
 
 /// Thread safety: any thread; `join_freezes` and `park` for the owner of the slot.
@@ -27,22 +29,22 @@ class freezer {
 
   using target = kernel::freeze_target;
   [[nodiscard]] result<std::uint64_t> freeze(target who, pid informs);
-  /// The processes that are still inside their code; `freeze_done` is not sent any more. Error: the freeze is not in
-  /// force any more.
+  /// Ends the wait: `freeze_done` is not sent any more. Returns the frozen processes that are still in their code or
+  /// have blocking work in flight. Error: the freeze is not in force any more.
   [[nodiscard]] result<std::vector<pid>> stop_waiting(target who, std::uint64_t number);
   bool thaw(target who);
 
-  /// Whether any process is frozen: cheap.
+  /// Whether any freeze is in force. Cheap: one load.
   [[nodiscard]] bool any() const noexcept { return freezes_in_force_.load(std::memory_order_relaxed) != 0; }
-  /// A new process that `parent` has spawned linked joins the freezes of the subtrees that `parent` belongs to. True:
-  /// it must not begin, because of these or because it was frozen itself.
+  /// Adds a new process to the freezes of the subtrees that `parent` belongs to. `parent` is nobody if the process was
+  /// not spawned linked. True: the process is frozen, by these freezes or by one of its own, and must not begin.
   [[nodiscard]] bool join_freezes(slot& p, pid parent);
   enum class parking : std::uint8_t { parked, thawed, exit_pending };
   /// `parked`: the freezer owns the process now. `exit_pending`: its owner has to look for a kill first.
   [[nodiscard]] parking park(slot& p);
-  /// There may be a kill in its queue.
+  /// Schedules a parked process again, because there may be a kill in its queue.
   void unpark(pid who);
-  /// A process has ended; `side` has its links, if it has any.
+  /// Called when a process has ended. `side` has its links; null: it has none.
   void ended(pid who, const side_block* side);
   /// Calls `look(slot&)` as the owner of a frozen process; false: it is not parked here.
   template <class Look>
@@ -70,8 +72,8 @@ class freezer {
     bool informed = false;
     std::unordered_set<pid> members{};
     std::unordered_set<pid> past{};     // members that have ended
-    std::unordered_set<pid> unborn{};   // linked to those, and not begun when they ended: perhaps their children
-    std::unordered_set<pid> pending{};  // not parked yet
+    std::unordered_set<pid> unborn{};   // linked to a past member, but not joined yet: perhaps its children
+    std::unordered_set<pid> pending{};  // members that are not parked yet
   };
   using to_inform = std::vector<std::pair<pid, freeze_done>>;
 

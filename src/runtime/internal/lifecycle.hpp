@@ -7,10 +7,12 @@
 
 namespace coppice::detail {
 
-/// Stands for the body until the start letter has made one, in the process itself, so that its failure is an exit.
+/// The body of a process until its start letter has made the real one. That happens in the process itself, so that a
+/// failure is an exit.
 [[nodiscard]] body& unborn_body() noexcept;
 
-/// Why the process that is ending on this thread ends, for the requests that are destroyed with its frames.
+/// While it exists, `who` is ending on this thread because of `why`: requests that are destroyed with the frames of
+/// `who` are answered with that reason.
 class ending_scope {
  public:
   ending_scope(pid who, const exit_reason& why) noexcept;
@@ -30,13 +32,14 @@ class lifecycle {
   // -- a process. Thread safety: `start` and `abandon` from any thread, the others for the owner of the slot.
   [[nodiscard]] result<pid> start(start_letter* first);
   /// Ends a process: destroys its body, answers the requests in its queue from `rest` on and those `unanswered`, and
-  /// notifies everybody who is linked to it or monitors it. `to_destroy` is null for an abandoned process.
+  /// notifies the processes that are linked to it or monitor it. `to_destroy` is null for an abandoned process.
   void finish(slot& p, const exit_reason& why, body* to_destroy, envelope* rest,
               std::span<const open_call> unanswered = {});
   void free_slot(std::uint32_t index) noexcept;
   void defer(slot& me, const std::shared_ptr<pending_reply>& reply);
   bool abandon(pid who);
-  /// The thread that was stuck in an abandoned process has come back.
+  /// Called when the thread that was stuck in an abandoned process has come back: frees the body and the slot, and also
+  /// `e`, unless the body has `kept` it.
   void bury(slot& p, envelope* e, bool kept);
 
   // -- the runtime
@@ -67,13 +70,14 @@ class lifecycle {
   std::atomic<std::uint64_t> spawned_outside_{0};  // by threads that are not workers
   std::atomic<std::uint64_t> ended_outside_{0};
   static constexpr std::uint32_t ended = 1U << 31U;
-  std::atomic<std::uint32_t> late_users_{0};  // their number, and `ended`
+  std::atomic<std::uint32_t> late_users_{0};  // the number of counted `late_use` objects, and the bit `ended`
   std::mutex stranded_mutex_;
-  std::map<slot*, body*> stranded_;  // bodies of abandoned processes, whose code has not come back yet
+  std::map<slot*, body*> stranded_;  // bodies of abandoned processes whose threads have not come back yet
 };
 
-/// A kernel in use by a thread that may outlive the runtime: the runtime's end waits for it. False: the runtime has
-/// ended, and the caller must not send. Costs nothing in the turn of a process, for which the end waits anyway.
+/// Lets a thread that may outlive the runtime use its kernel: the end of the runtime waits until this object is
+/// destroyed. False: the runtime has ended, and the caller must not send. Counts nothing in a turn of this kernel, for
+/// which the end waits anyway.
 class late_use {
  public:
   explicit late_use(kernel& k) noexcept;

@@ -1,18 +1,18 @@
 #pragma once
-/// The payloads of the signals that keep links and monitors.
+/// The payloads of the signals that set and remove links and monitors.
 #include <coppice/runtime/transport.hpp>
 
 namespace coppice::detail {
 
-struct link_signal {  // and the loss of the link
+struct link_signal {  // of `link` and `link_lost`
   pid from;
-  connection_number over = 0;  // the number that the side has for it which has the signal; 0: within the node
+  connection_number over = 0;  // as numbered by the node that has the signal now; 0: no connection, or within the node
 };
-struct unlink_signal {  // and its confirmation
+struct unlink_signal {  // of `unlink` and `unlink_ack`
   pid from;
   std::uint32_t number = 0;
 };
-struct monitor_signal {  // and the demonitor
+struct monitor_signal {  // of `monitor` and `demonitor`
   pid from;
   monitor_ref ref;
 };

@@ -1,8 +1,10 @@
 #pragma once
 /// Links and monitors.
 ///
-/// Each side keeps an entry for a link. An unlink takes effect at once on its own side; the entry stays, numbered,
-/// until the other side has confirmed, so that a link made anew meanwhile is not mistaken for the old one.
+/// Each side has an entry for a link, except that the link to the parent is a flag of the slot. An unlink takes effect
+/// at once on the side that unlinks. Its entry stays, with the number of the unlink, until the other side has
+/// confirmed: an exit that still arrives over the old link is dropped, and the confirmation does not remove a link that
+/// was made anew meanwhile.
 #include "link_signals.hpp"
 #include "side_block.hpp"
 
@@ -31,18 +33,19 @@ class links {
   }
 
   // -- signals
-  /// Whether the signal belongs to a link or monitor: no code of the process sees it.
+  /// Whether the signal sets, removes or confirms a link or monitor. Such a signal is not delivered to the body.
   [[nodiscard]] static bool is_link_signal(signal s) noexcept;
-  /// One of those signals, from the queue.
+  /// Handles a link signal that has reached the head of the queue.
   void apply(slot& p, const envelope& e);
-  /// The same ahead of its turn: the envelope stays in the queue, empty.
+  /// Handles a link signal ahead of its turn. Its envelope stays in the queue, empty.
   void apply_ahead(slot& p, envelope& e);
   /// Removes the monitor of the `down` in `e`. False: it was removed before, so the `down` must not be received.
   [[nodiscard]] bool take_monitor(slot& p, const envelope& e);
 
   // -- what is known of a link
   [[nodiscard]] const link_state* find(const slot& p, pid other) const noexcept;
-  /// The link that ends with the loss of this connection. Null: there is none, or it was made anew over another one.
+  /// The link that ends because `l` reports the loss of its connection. Null: there is none, or the link was made anew
+  /// over another connection.
   [[nodiscard]] const link_state* find_lost(const slot& p, const link_signal& l) const noexcept;
   [[nodiscard]] bool holds(const slot& p, pid other) const noexcept;
   /// Whether `me` is certain to be notified of the end of `child`.
@@ -50,8 +53,8 @@ class links {
   /// Removes the link of `p` to `other`, or the entry that an unlink has left; returns the entry.
   [[nodiscard]] std::optional<link_state> remove(slot& p, pid other);
 
-  /// The process has ended: notifies the processes linked to it and those that monitor it, and removes its own
-  /// monitors.
+  /// Called when the process has ended: notifies the processes linked to it and those that monitor it, and removes the
+  /// monitors that it has set.
   void notify_end(const side_block& side, pid me, const exit_reason& why);
 
  private:

@@ -14,7 +14,8 @@ class logger {
   logger(std::shared_ptr<log_sink> sink, clock& c) noexcept : sink_{std::move(sink)}, clock_{c} {}
 
   void write(log_level level, std::string_view text, std::span<const log_field> fields);
-  /// The first few of a kind in a second, then only how many more there were.
+  /// Writes the first records of a kind in each second. The number of those left out is written before the next record
+  /// of that kind.
   void write_throttled(flood what, log_level level, std::string_view text, std::span<const log_field> fields);
 
  private:

@@ -13,15 +13,16 @@ class mailbox_policies {
  public:
   explicit mailbox_policies(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
 
-  /// Before the process is started, and so before anybody can know it.
+  /// Called before the process is started, so before another process can have its pid.
   void set(pid who, std::shared_ptr<mailbox_policy> policy);
   /// Null: it has none.
   [[nodiscard]] std::shared_ptr<mailbox_policy> of(pid who);
-  /// The process ends: returns the mail left and releases the senders that wait for room.
+  /// Called when the process ends: returns the mail left and releases the senders that wait for room.
   [[nodiscard]] std::vector<envelope*> close(pid who);
-  /// Takes the envelope. False, and nothing was done: it does not go through a policy.
+  /// Passes the envelope to the policy of `to`. False: nothing was done, because the message bypasses policies or the
+  /// process has none.
   [[nodiscard]] bool put(pid to, envelope* e);
-  /// There is no room for it: a dead letter, or an error for its caller.
+  /// Drops a message for which there is no room: a dead letter, or an error for its caller.
   void turn_away(pid to, envelope* e);
   void push_token(pid who);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Who has which name: at most one live process a name, at most one name a process. Labels are kept here too, because
-/// they are wanted of processes that are stuck and can't be asked.
+/// The names of processes: a name belongs to at most one live process, and a process has at most one name. Labels are
+/// stored here too, because they must be readable while their process is stuck.
 #include <functional>
 #include <map>
 #include <mutex>
@@ -30,7 +30,7 @@ class name_table {
   [[nodiscard]] pid find(std::string_view name);
   [[nodiscard]] entry of(pid who);
   void set_label(pid who, std::string label);
-  /// The process has ended: its name is free. Returns what it was called.
+  /// Called when the process has ended: frees its name, and returns its name and label.
   entry release(pid who);
 
  private:

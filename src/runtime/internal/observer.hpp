@@ -15,7 +15,7 @@ class observer {
   [[nodiscard]] std::vector<process_info> snapshot();
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
-  /// A busy process was asked to describe itself, and its owner does it now.
+  /// Called by the owner of a busy process, because an observer waits for a description of it.
   void describe_itself(slot& p);
   void report_stall(slot& p, std::chrono::milliseconds lasting);
   void report_left_behind();

@@ -28,7 +28,7 @@ class process_runner {
   [[nodiscard]] ahead look_ahead(slot& p, envelope* from, turn& t);
   [[nodiscard, gnu::noinline]] ahead look_while_frozen(slot& p, envelope* from, turn& t);
   void bounce_mail_of_others(slot& p, envelope* from);
-  /// The turn was interrupted. True: the process must be scheduled again.
+  /// Ends a turn that was interrupted. True: the process must be scheduled again.
   [[nodiscard]] bool leave(slot& p, envelope* e, verdict v, turn& t);
   void end_unborn(slot& p, envelope& first, const turn& t);
   void terminate(body& b, turn& t);

@@ -10,11 +10,12 @@ class process_timers {
   explicit process_timers(kernel& k) noexcept : kernel_{k}, table_{k.table()} {}
 
   [[nodiscard]] timer_ref start(slot& me, std::chrono::nanoseconds after);
-  /// Also makes sure that a `timer_fired` already in the queue is never received. False: it was received or cancelled.
+  /// Also makes sure that a `timer_fired` already in the queue is never received. False: the timer is unknown, was
+  /// cancelled before, or its `timer_fired` was received.
   bool cancel(slot& me, timer_ref ref);
   /// Removes the timer of the `timer_fired` in `e`. False: it was cancelled, so the message must not be received.
   [[nodiscard]] bool take_timer(slot& p, const envelope& e);
-  /// The process has ended.
+  /// Called when the process has ended.
   void cancel_all(const side_block& side);
 
  private:

@@ -16,7 +16,8 @@ class remote {
 
   void set_transport(std::shared_ptr<transport> t) { transport_.store(std::move(t)); }
 
-  /// Takes an envelope for a process that is not in the table: of another node, or nobody.
+  /// Sends an envelope to a process of another node. Bounces it if the receiver is nobody or a process of this node
+  /// that is not in the table.
   void send_elsewhere(pid to, envelope* e);
   /// Answers or drops a signal for a process that is not there, and leaves its envelope empty.
   void bounce(pid to, envelope& e, const exit_reason& why);
@@ -27,11 +28,11 @@ class remote {
 
   /// The connection that a signal to `who` takes now; 0: there is none, or `who` is of this node.
   [[nodiscard]] connection_number connection_to(pid who);
-  /// Ties to the connection that there is now. Does nothing for a process of this node.
+  /// Adds a tie to the current connection. Does nothing for a process of this node.
   void tie_to(tie t);
-  /// Ties to the connection that `t` names.
+  /// Adds a tie to the connection `t.over`.
   void tie_over(const tie& t) { ties_.add(t.remote.node(), t); }
-  /// Does nothing for a process of this node.
+  /// Removes a tie. Does nothing for a process of this node.
   void untie(const tie& t) {
     if (t.remote.node() != node_) ties_.remove(t.remote.node(), t);
   }

@@ -37,7 +37,7 @@ class remote_ties {
     const std::scoped_lock lock{mutex_};
     ++by_node_[node][t];
   }
-  /// If `t` names no connection, the one over any connection.
+  /// If `t` has no connection, removes an equal tie over any connection.
   void remove(node_id node, const tie& t) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_node_.find(node);
@@ -49,7 +49,7 @@ class remote_ties {
     if (--tied->second == 0) found->second.erase(tied);
     if (found->second.empty()) by_node_.erase(found);
   }
-  /// All that are lost with a connection, in a fixed order.
+  /// Removes and returns all ties over a lost connection, in a fixed order.
   [[nodiscard]] std::vector<tie> take(node_id node, connection_number lost) {
     const std::scoped_lock lock{mutex_};
     std::vector<tie> all;
@@ -66,7 +66,7 @@ class remote_ties {
 
  private:
   std::mutex mutex_;
-  // How often each is tied: a link may be made anew while the end of the last one is still in flight.
+  // How often each tie was added: a link may be made anew while the end of the previous one is still in flight.
   std::map<node_id, std::map<tie, int>> by_node_;
 };
 

@@ -25,7 +25,7 @@ struct watch_hash {
 
 struct link_state {
   std::uint32_t unlinking = 0;  // the number of an unlink not confirmed yet; 0: the link holds
-  connection_number over = 0;   // the connection whose loss ends the link; 0: within the node
+  connection_number over = 0;   // the connection whose loss ends the link; 0: no connection, or within the node
 };
 
 struct side_block {
@@ -37,7 +37,7 @@ struct side_block {
   std::uint32_t unlinks = 0;
   // timers: process_timers.cpp
   flat_map<std::uint64_t, nothing, number_hash> timers;  // started and neither received nor cancelled
-  // replies given later: lifecycle.cpp
+  // deferred replies: lifecycle.cpp
   std::vector<std::weak_ptr<pending_reply>> replies;
   // the fast lane: fast_lane.cpp
   envelope* seen = nullptr;  // the queue was searched up to this envelope, which is marked with `signal::seen`

@@ -5,7 +5,7 @@
 
 namespace coppice::detail {
 
-/// For sections of a few instructions that hardly ever meet.
+/// For critical sections of a few instructions with hardly any contention.
 class spin_lock {
  public:
   void lock() noexcept {

@@ -1,8 +1,9 @@
 #pragma once
 /// Pending timers in hierarchical wheels: arming, cancelling and firing cost the same with one or a million of them.
 ///
-/// There is a wheel for each worker, so that arming meets no other thread; anybody may cancel. Time comes in ticks of a
-/// millisecond, and a timer fires at the first tick that is not before its time: never early, at most a tick late.
+/// Each worker has a wheel, so that arming hardly ever waits for a lock; all other threads share one more. Any thread
+/// may cancel. Time is counted in ticks of a millisecond. A timer is due at the first tick that is not before its time:
+/// never early, and at most a tick late.
 #include <array>
 #include <deque>
 #include <optional>
@@ -28,13 +29,13 @@ class wheel {
   /// Removes a pending timer and returns its envelope; null: the timer is not pending.
   [[nodiscard]] envelope* disarm(std::uint32_t index, std::uint32_t generation);
   [[nodiscard]] std::optional<time_point> due_of(std::uint32_t index, std::uint32_t generation);
-  /// Sends what is due at `now` or before. Plain pushes into a mailbox are done under the lock, so that a cancel that
-  /// finds no timer finds the message sent. Other signals are put into `later`, to be sent without the lock, because
-  /// sending them may destroy messages or take locks.
+  /// Fires the timers that are due at `now` or before. Plain pushes into a mailbox are done under the lock, so that
+  /// after a cancel that finds no timer, the message is in the mailbox. Other signals are put into `later`, to be sent
+  /// without the lock, because sending them may destroy messages or take locks.
   void advance(tick now, kernel& k, std::vector<std::pair<pid, envelope*>>& later);
-  /// No timer fires before this tick; none when nothing is pending.
+  /// A tick before which no timer fires; nothing if no timer is pending.
   [[nodiscard]] std::optional<tick> next() const;
-  /// Disarms all.
+  /// Disarms all timers and adds their envelopes to `into`.
   void take_all(std::vector<envelope*>& into);
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
@@ -44,7 +45,7 @@ class wheel {
   static constexpr unsigned bits = 8;
   static constexpr unsigned width = 1U << bits;
   static constexpr unsigned levels = 5;
-  static constexpr tick horizon = tick{1} << (bits * levels - 1);  // 17 years; later timers are inserted again then
+  static constexpr tick horizon = tick{1} << (bits * levels - 1);  // 17 years; a later timer is inserted again then
   static constexpr std::uint32_t none = 0;
 
   struct entry {  // identified by its index; index 0 is not used
@@ -76,7 +77,7 @@ class wheel {
   static constexpr std::uint32_t chunk = 1024;
   std::vector<std::unique_ptr<entry[]>> chunks_;  // blocks of `chunk` entries: an entry never moves
   std::uint32_t next_index_ = 1;                  // of the next new entry
-  std::uint32_t free_ = none;                     // the first free entry; `after` is the next
+  std::uint32_t free_ = none;                     // the first free entry; the others follow by `after`
   std::vector<std::uint32_t> due_;                // scratch of `fire`: the entries of one tick
   std::uint64_t armed_ = 0;
 };
@@ -89,7 +90,7 @@ class timers {
   [[nodiscard]] envelope* disarm(timer_ref ref);
   [[nodiscard]] std::optional<time_point> due_of(timer_ref ref);
   void advance(time_point now);
-  /// When to call `advance` next, as far as is known now.
+  /// When to call `advance` next, as far as is known now; nothing if no timer is pending.
   [[nodiscard]] std::optional<time_point> next();
   void drop_all();
   [[nodiscard]] std::size_t size();

@@ -2,14 +2,15 @@
 /// Work stealing over threads.
 ///
 /// A worker has three places for processes that have mail: a next-to-run slot for the one just signalled (hot in this
-/// core's cache), a stack of the just spawned (newest first, so that a tree of spawns goes depth first and stays
+/// core's cache), a stack of processes just spawned (newest first, so that a tree of spawns goes depth first and stays
 /// small), and a queue in fair order.
 ///
-/// What waits in a queue for a few microseconds only is best left where its data is hot. So others take from a queue
-/// when its backlog, length times the cost of a turn, is worth it; the more so where most messages go to receivers that
-/// are busy anyway, because processes that all talk to one hub only get slower when they are spread. And while anybody
-/// is busy, one of the idle workers, the sentinel, looks now and then for processes that have waited for long all the
-/// same. The others are parked, and when nobody is busy all are.
+/// A process that waits only a few microseconds is best left to the core whose cache has its data. So other workers
+/// steal only from a backlog (number of waiting processes times the cost of a turn) that is worth it. The threshold is
+/// higher where most messages go to receivers that are busy anyway, because processes that all talk to one hub only get
+/// slower when they are spread over cores. While any worker is busy, one of the idle workers, the sentinel, looks now
+/// and then for processes that have waited for long all the same. The other idle workers are parked, and when no worker
+/// is busy all are.
 #include <array>
 #include <deque>
 #include <mutex>
@@ -41,11 +42,11 @@ class run_ring {
   std::uint32_t last_ = 0;
 };
 
-/// A worker's next-to-run process. The worker touches it at every message, others only when the worker is stuck in a
-/// handler.
+/// A worker's next-to-run process. The worker accesses it at nearly every message, the timekeeper only when the worker
+/// stays long in a handler.
 class next_slot {
  public:
-  /// By the worker: puts `p` in and gives what was there in `before`. False: the worker was replaced.
+  /// Called by the worker: stores `p` and returns the previous process in `before`. False: the worker was replaced.
   [[nodiscard]] bool exchange(slot* p, slot*& before) noexcept {
     if (!lock_.enter()) [[unlikely]]
       return false;
@@ -53,7 +54,7 @@ class next_slot {
     lock_.leave();
     return true;
   }
-  /// By the timekeeper alone: takes what is there, and leaves the slot open or closed.
+  /// Called by the timekeeper only: takes the process out, and leaves the slot open or closed.
   slot* take_from_outside(coppice::threads& threads, biased_lock::access afterwards) noexcept {
     lock_.enter_from_outside(threads);
     slot* taken = std::exchange(process_, nullptr);
@@ -87,28 +88,28 @@ struct alignas(128) worker {
   std::uint32_t number = 0;
 
   next_slot next;
-  spin_lock lock;  // of the other two
+  spin_lock lock;  // of `queue`, `fresh` and `fresh_low`
   run_ring queue;
   run_ring fresh;
-  std::uint32_t fresh_low = 0;  // how few were in fresh at some time since the last measurement
-  // For those who do not hold the lock:
-  std::atomic<std::uint32_t> surplus{0};   // how many are in queue and fresh
-  std::atomic<std::uint32_t> popped{0};    // how many were taken out of them
-  std::atomic<std::uint32_t> turn_ns{0};   // what a turn has cost lately
-  std::atomic<std::uint32_t> worth_ns{0};  // a backlog of this length is worth taking from
-  std::atomic<std::uint32_t> buried{0};    // how many in fresh were there before the last measurement: not reached soon
-  std::atomic<bool> replaced{false};       // a fresh worker has taken over; what is pushed goes elsewhere
+  std::uint32_t fresh_low = 0;  // the smallest size of `fresh` since the last measurement
+  // Read without the lock, also by other threads:
+  std::atomic<std::uint32_t> surplus{0};   // the number of processes in `queue` and `fresh`
+  std::atomic<std::uint32_t> popped{0};    // how many were taken out of these, by anybody
+  std::atomic<std::uint32_t> turn_ns{0};   // the average cost of a turn lately
+  std::atomic<std::uint32_t> worth_ns{0};  // a backlog that takes this long is worth stealing from
+  std::atomic<std::uint32_t> buried{0};    // how many in `fresh` were not reached between two measurements
+  std::atomic<bool> replaced{false};       // a successor has taken over; pushes to this worker fail
 
   turn now;
   std::atomic<slot*> current{nullptr};
   std::atomic<std::uint32_t> turns{0};
 
-  // the owner's alone
+  // written by the worker's own thread only
   int streak = 0;
-  bool oldest_fresh_next = false;  // whose turn it is when the streak is over
-  bool woken = false;              // it is counted among the searchers
-  worker* victim = nullptr;        // from whom it took last, ...
-  std::uint32_t victim_turns = 0;  // ... and in which of its turns
+  bool oldest_fresh_next = false;  // `fresh` and `queue` alternate when a streak is over
+  bool woken = false;              // the worker is counted in `searching_`
+  worker* victim = nullptr;        // the worker that it stole from last, ...
+  std::uint32_t victim_turns = 0;  // ... and the number of the victim's turn then
   std::uint32_t measured_turns = 0;
   std::uint32_t measured_met_busy = 0;
   time_point measured_at{};
@@ -122,11 +123,11 @@ struct alignas(128) worker {
   std::atomic<std::uint32_t> finished{0};
   std::unique_ptr<thread_handle> thread;
 
-  // the timekeeper's view
+  // used by the timekeeper only, to detect stalls
   std::uint32_t seen_phase = 0;
   time_point seen_at{};
 };
-extern constinit thread_local worker* here [[gnu::tls_model("initial-exec")]];  // null on other threads
+extern constinit thread_local worker* here [[gnu::tls_model("initial-exec")]];  // null on threads that are not workers
 
 /// Work stealing over threads of the environment.
 [[nodiscard]] std::unique_ptr<scheduler> make_worker_scheduler(kernel& k, const runtime_options& options);
@@ -189,7 +190,7 @@ class worker_scheduler final : public scheduler {
   void replace(worker& stuck, std::chrono::milliseconds lasting);
   void kick_timekeeper();
 
-  static constexpr int streak_limit = 64;  // turns from the next slot or the fresh stack before the queue has one
+  static constexpr int streak_limit = 64;  // turns in a row before the oldest in queue or stack has one
   static constexpr std::chrono::microseconds spin_for{20};
   static constexpr std::uint32_t worth_ns = 20'000;
   static constexpr std::uint32_t worth_at_hub_ns = 50 * worth_ns;
@@ -200,21 +201,21 @@ class worker_scheduler final : public scheduler {
   coppice::threads& threads_;
   coppice::clock& clock_;
   const std::uint32_t count_;
-  const std::uint32_t searchers_;  // at most so many search at a time
+  const std::uint32_t searchers_;  // how many workers may search at a time
   const int budget_;
   const std::chrono::milliseconds stall_after_;
   const bool pin_;
 
   std::vector<std::atomic<worker*>> workers_;  // the ones in service
   std::mutex all_mutex_;
-  std::deque<worker> all_;  // also those that were replaced; never freed, as others may still look at them
+  std::deque<worker> all_;  // with those that were replaced; never freed, because other threads may still read them
   std::vector<worker*> retired_;
-  std::mutex outsiders_;  // who flushes a burst from outside: one at a time
+  std::mutex outsiders_;  // held by a thread that flushes the burst of a worker from outside
   std::uint64_t stalls_ = 0;
 
   alignas(64) std::atomic<std::uint32_t> parked_{0};
   std::atomic<std::uint32_t> searching_{0};
-  std::atomic<bool> guarded_{false};  // somebody is the sentinel
+  std::atomic<bool> guarded_{false};  // a worker is the sentinel
   alignas(64) std::atomic<std::uint32_t> injected_size_{0};
   std::mutex injected_mutex_;
   std::vector<slot*> injected_;
@@ -224,7 +225,7 @@ class worker_scheduler final : public scheduler {
   alignas(64) std::atomic<std::int64_t> planned_wake_{0};  // of the timekeeper; in nanoseconds of the clock
   std::atomic<std::uint32_t> keeper_word_{0};
   std::atomic<bool> keeper_asleep_{false};
-  std::atomic<bool> keeper_unworried_{false};  // all workers were parked, so it looks for no stalls
+  std::atomic<bool> keeper_unworried_{false};  // all workers are parked: no stall checks until one wakes and kicks it
   std::atomic<std::uint32_t> keeper_finished_{0};
   std::unique_ptr<thread_handle> keeper_;
 };
@@ -246,13 +247,13 @@ inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {
   return w != nullptr && w->k == &k ? w : nullptr;
 }
 
-/// Which wheel its timers go to: its worker's, or the first, which is everybody else's.
+/// The wheel for timers that this thread arms: that of its worker, or the first, which all other threads share.
 [[nodiscard]] inline std::size_t worker_number(const kernel& k) noexcept {
   const worker* w = worker_of(k);
   return w != nullptr ? w->number + 1 : 0;
 }
 
-/// Puts a process into the places of the current worker; false when the thread is not a worker of `k`.
+/// Queues a process at the current worker. False: this thread is not a worker of `k`, or was replaced.
 [[nodiscard]] inline bool push_here(kernel& k, slot& p, bool spawned) {
   worker* w = worker_of(k);
   return w != nullptr && w->owner->push(*w, p, spawned);

@@ -13,7 +13,7 @@ namespace coppice::detail {
 class biased_lock {
  public:
   enum class access : std::uint8_t { open, held, closed };
-  /// By the owner. False: it was closed for good.
+  /// Called by the owner. False: the other thread has closed the lock.
   [[nodiscard]] bool enter() noexcept {
     for (;;) {
       busy_.store(true, std::memory_order_relaxed);
@@ -30,7 +30,7 @@ class biased_lock {
   void enter_from_outside(threads& all) noexcept {
     access_.store(access::held, std::memory_order_seq_cst);
     all.barrier_everywhere();
-    while (busy_.load(std::memory_order_acquire)) cpu_pause();  // a few instructions, unless it was interrupted there
+    while (busy_.load(std::memory_order_acquire)) cpu_pause();  // the owner leaves soon, unless it was preempted there
   }
   void leave_from_outside(access afterwards) noexcept { access_.store(afterwards, std::memory_order_release); }
 
@@ -39,9 +39,10 @@ class biased_lock {
   std::atomic<access> access_{access::open};
 };
 
-/// The tail of a mailbox is the one place where many senders meet, so a handler that sends many messages in a row to a
-/// busy receiver pushes them as one chain: when there are enough, when the handler returns, before any other signal,
-/// and from outside when the handler takes long.
+/// The tail of a mailbox is the one place where many senders meet. A handler that sends many messages in a row to one
+/// busy receiver therefore pushes them as one chain: when there are `length` of them, when the handler returns, before
+/// an exit, link, monitor or fast-lane signal, before a burst to another receiver, and from another thread when the
+/// handler takes long or its process is abandoned.
 struct burst {
   static constexpr std::uint32_t begins_after = 64;  // messages in a row to a receiver that was not idle
   static constexpr std::uint32_t length = 64;
@@ -50,10 +51,10 @@ struct burst {
   envelope* last = nullptr;
   std::uint32_t count = 0;
   std::uint32_t in_a_row = 0;
-  std::uint32_t met_busy = 0;       // how many receivers were not idle, since the thread began
-  slot* busy = nullptr;             // the receiver of that row
-  std::atomic<bool> closed{false};  // nobody flushes this thread from outside any more: hold nothing back
-  biased_lock lock;                 // of the chain
+  std::uint32_t met_busy = 0;       // signals that met a receiver that was not idle, without those held back
+  slot* busy = nullptr;             // the receiver that `in_a_row` counts for
+  std::atomic<bool> closed{false};  // the worker was replaced and is not watched any more: hold nothing back
+  biased_lock lock;                 // protects the chain
 };
 
 }  // namespace coppice::detail

@@ -18,7 +18,7 @@ struct waiter;
 struct wait_type {
   /// True: the envelope was for this wait, and its payload was taken out.
   bool (*take)(waiter&, coroutine&, envelope&) = nullptr;
-  void (*expire)(waiter&) = nullptr;  ///< at the timeout; null: the wait has none
+  void (*expire)(waiter&) = nullptr;  ///< called at the timeout; null: the wait has no timeout
 };
 /// The current wait of a suspended body. Lives in the frame that waits.
 struct waiter {
@@ -26,7 +26,7 @@ struct waiter {
 };
 
 struct wait_number {
-  std::uint32_t value = 0;  // 0: look at the clock
+  std::uint32_t value = 0;  // not 0: the wait that ends; 0: a timer fired, so compare the deadline with the clock
 };
 
 class coroutine final : public body, public self {
@@ -34,8 +34,8 @@ class coroutine final : public body, public self {
   explicit coroutine(kernel& k) noexcept;
   static const body_type type_of;
 
-  /// Suspends the process at `h` until `w` has taken something or `timeout` is over. Zero: only
-  /// messages that have arrived already.
+  /// Suspends the process at `h` until `w` has taken a signal or `timeout` has passed. Zero: `w` can take only signals
+  /// that have arrived already.
   void wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout);
   /// Tries the messages put aside earlier, oldest first.
   [[nodiscard]] bool take_saved(waiter& w);
@@ -46,7 +46,7 @@ class coroutine final : public body, public self {
 
   void resume_next(std::coroutine_handle<> h) noexcept { next_ = h; }
   [[nodiscard]] std::uint32_t new_number() noexcept { return ++numbers_ == 0 ? ++numbers_ : numbers_; }
-  /// The process is a server, which runs `terminate` before it ends; null: no longer.
+  /// Makes the process a server, which runs `terminate` before it ends. Null: it is not a server any more.
   void serve(serving* s) { more().server = s; }
   [[nodiscard]] bool serves() const noexcept { return extras_ && extras_->server != nullptr; }
   /// Requests `handle_continue` of the server.
@@ -69,8 +69,9 @@ class coroutine final : public body, public self {
   void disarm();
   void free() noexcept;
 
-  // Allocated for processes that have waited with a limit or put a message aside. A wait only stores its deadline. A
-  // process has one timer at most; when it fires, the process compares its deadline with the clock.
+  // Allocated for servers and for processes that have waited with a timeout or put a message aside. A process has one
+  // timer at most for all its waits, and replaces it only by an earlier one; when the timer fires, the process compares
+  // the deadline of its current wait with the clock.
   struct extras {
     time_point deadline = no_deadline;
     time_point armed_for = no_deadline;
@@ -87,7 +88,7 @@ class coroutine final : public body, public self {
   }
 
   std::uint32_t numbers_ = 0;
-  std::coroutine_handle<> next_;  // the frame to resume, by `drain` alone
+  std::coroutine_handle<> next_;  // the frame that `drain` resumes next; nothing else resumes frames
   std::coroutine_handle<> root_;
   waiter* waiting_ = nullptr;
   const message_type* handling_ = nullptr;  // the message it received last, for the report of a failure
@@ -98,7 +99,7 @@ class coroutine final : public body, public self {
 
 inline coroutine& process_of(const promise_base& p) noexcept { return p.process(); }
 
-/// The base of awaitables that wait for a signal, or for a time.
+/// The base of awaitables that wait for a signal or for a timeout.
 class timed_waiter : public waiter {
  public:
   [[nodiscard]] bool await_ready() const noexcept { return false; }

@@ -35,7 +35,7 @@ enum class signal : std::uint16_t {
   message,  // for the body; the most frequent signal
   fast,     // for a body with a fast lane: delivered before mail
   reply,    // the answer to a call
-  notice,   // for the library's own code in that process: a child has started or ended, a job is done
+  notice,   // for library code in that process: a child has started or ended, a job or a freeze is done
   start,    // the first of every process
   exit,     // a process has ended, or wants this one to end
   link,
@@ -45,10 +45,10 @@ enum class signal : std::uint16_t {
   monitor,
   demonitor,
   down,       // a monitored process has ended
-  timeout,    // of a timer that the process started
-  wait_over,  // the time limit of a wait may be over
-  wake,       // ends a yield, or brings the result of blocking work
-  done,       // was handled before its turn: the envelope is empty
+  timeout,    // a timer that the process started has fired
+  wait_over,  // the timeout of a wait may have passed
+  wake,       // ends a yield, brings the result of blocking work, or wakes an actor for work outside of its queue
+  done,       // an empty envelope; its signal, if it had one, was handled before its turn
   seen,       // was a message or `done`; marks how far the fast lane has searched
 };
 
@@ -58,8 +58,8 @@ struct loss {
     dropped,      // its receiver, or the runtime, had no use for it
     ended,        // its receiver has ended
     unreachable,  // it had no receiver: noproc or noconnection
-    vanished,  // nobody is answered: the caller was answered before, or, if the message was lost on the way to another
-               // node, is answered when the connection is given up
+    vanished,     // the drop answers nobody: the caller was answered before, or, if the message was lost on the way to
+                  // another node, gets its error when the connection is lost
   };
   kind what = kind::dropped;
   const exit_reason* why = nullptr;  // of the end, or why the receiver can't be reached
@@ -70,10 +70,10 @@ struct loss {
 struct mail_origin {
   pid sender{};                         // nobody: not known
   std::uint64_t call = 0;               // not 0: the sender waits for an answer under this number
-  bool called = false;                  // it was a call, even if the call was answered since
+  bool called = false;                  // the message is a call, even if the call was answered since
   const message_type* reply = nullptr;  // the type of the answer
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
-  std::uint64_t timer = 0;  // not 0: a timer of the receiver's own
+  std::uint64_t timer = 0;  // not 0: the message comes from this timer of the receiver
 };
 
 /// How an object receives a message that carries its handler.
@@ -93,19 +93,19 @@ struct mail_content {
   /// Undoes `open`. If the origin still has the call, the request takes it back and answers it when it is dropped;
   /// otherwise the request no longer answers. The message of a timer becomes a plain message. Null: nothing to undo.
   void (*close)(envelope&, mail_origin&) = nullptr;
-  /// The type of the message as `plain`; null: the payload is the message.
+  /// The `plain` type of the message inside; null: the payload is the message.
   const message_type* content = nullptr;
 };
 /// For mailbox policies.
 struct mailbox_traits {
-  int (*priority)(const envelope&) = nullptr;  ///< null: the default
-  bool never_dropped = false;                  ///< full mailboxes take it all the same
+  int (*priority)(const envelope&) = nullptr;  ///< null: the usual priority
+  bool never_dropped = false;                  ///< a full mailbox accepts it too
   bool bypasses_policy = false;                ///< it goes straight into the queue, also if the mailbox is full
   bool keeps_receive_timeout = false;          ///< it does not restart the receive timeout
 };
 /// For routers.
 struct routing_traits {
-  std::uint64_t (*key)(const envelope&) = nullptr;  ///< null: it has none
+  std::uint64_t (*key)(const envelope&) = nullptr;  ///< null: the message has no key
   envelope* (*copy)(const envelope&) = nullptr;     ///< null: it can't be copied
 };
 
@@ -115,7 +115,7 @@ struct message_type {
   std::uint32_t size;  ///< of the whole envelope
   /// Destroys the payload. A request answers its caller first.
   void (*drop)(kernel&, envelope&, loss how);
-  /// Moves the payload into an envelope of its own and leaves this one empty; null: it can't be moved.
+  /// Moves the payload into a new envelope and leaves this one empty; null: it can't be moved.
   envelope* (*relocate)(envelope&) = nullptr;
   /// Of requests: answers the caller and leaves the envelope as it is. Null: it is not a request.
   void (*fail)(kernel&, envelope&, error) = nullptr;
@@ -145,7 +145,7 @@ struct envelope {
   void become(signal s) noexcept { tag = tag_of(serial(), s); }
 };
 
-/// Whether it is a message of that type, with or without its handler.
+/// Whether the envelope is of that type. It may carry its handler or not.
 [[nodiscard]] inline bool is_a(const envelope& e, const message_type& type) noexcept {
   return e.type == &type || e.type->untyped == &type;
 }
@@ -167,7 +167,7 @@ struct letter : envelope {
   M body;
   template <class... Args>
   explicit letter(const message_type* t, Args&&... args) : envelope{t}, body(std::forward<Args>(args)...) {}
-  // Aggregates have no constructor for the form above.
+  // For aggregates, which need braces.
   template <class... Args>
     requires(!std::is_constructible_v<M, Args...>)
   explicit letter(const message_type* t, Args&&... args) : envelope{t}, body{std::forward<Args>(args)...} {}
@@ -190,7 +190,7 @@ template <class M, class... Args>
   }
 }
 
-/// A message that a user sends. Claims that only the runtime may make are removed from it: see `exited`.
+/// Makes a message that a user sends. Marks that only the runtime may set are cleared: see `exited`.
 template <class M, class... Args>
 [[nodiscard]] letter<M>* make_mail(const message_type& type, Args&&... args) {
   letter<M>* e = make_letter<M>(type, std::forward<Args>(args)...);

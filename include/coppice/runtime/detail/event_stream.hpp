@@ -1,5 +1,5 @@
 #pragma once
-/// Typed events to their subscribers, each as a message of its own.
+/// Sends typed events to their subscribers, as messages.
 #include <array>
 #include <atomic>
 #include <bit>
@@ -27,7 +27,7 @@ class event_stream {
     for (const pid who : subscribers(plain<E>)) kernel_.send(who, signal::message, make_mail<E>(plain<E>, event));
     if (t != nullptr) t->publishes = before;
   }
-  /// Whether anybody has subscribed. One load when nobody has, whatever other events are subscribed to.
+  /// Whether a live process has subscribed to this type. If none has, this usually costs one load.
   [[nodiscard]] bool wanted(const message_type& type) {
     return count_of(type).load(std::memory_order_relaxed) != 0 && !subscribers(type).empty();
   }
@@ -37,12 +37,12 @@ class event_stream {
     const message_type* type = nullptr;
     pid who;
   };
-  /// Also removes the subscriptions of processes that have ended.
+  /// The live subscribers. Also removes the subscriptions of processes that have ended.
   [[nodiscard]] std::vector<pid> subscribers(const message_type& type);
   template <class Unwanted>
   bool remove_if(const Unwanted& unwanted);
-  /// Subscriptions by type. Types that fall on the same place share a counter, which costs the others a look at the
-  /// list.
+  /// The number of subscriptions to a type. Types with the same hash share a counter; then events of a type without
+  /// subscribers cost a search of the list.
   [[nodiscard]] std::atomic<std::uint32_t>& count_of(const message_type& type) noexcept {
 #ifdef __clang_analyzer__  // the analyzer of clang 19 crashes on arithmetic with addresses
     return counts_[type.size % counts_.size()];

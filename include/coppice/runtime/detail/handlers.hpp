@@ -40,7 +40,7 @@ concept handles = requires(T& t) { t.handle(std::declval<Args>()...); };
 template <class T, class Me, class... Args>
 concept handles_with_or_without = handles<T, Args...> || handles<T, Args..., Me&>;
 
-/// Which handler is called if the class has both.
+/// Which form of the handler is called if the class has both.
 enum class preferred : bool { without_me, with_me };
 
 /// Calls `object.handle(args...)` or `object.handle(args..., me())`, whichever the class has.
@@ -87,8 +87,8 @@ consteval void must_handle_all() {
                 "the protocol lists a message that the class does not handle");
 }
 
-/// The value of a handler as the answer to a call. A handler may return the reply, or a `result` of it: an error is
-/// then the error of the caller.
+/// The value of a handler as the answer to a call. A handler may return the reply, or a `result` of it, whose error the
+/// caller gets.
 template <class R, class V>
 result<R> as_answer(V&& value) {
   if constexpr (std::is_same_v<std::decay_t<V>, result<R>>)
@@ -177,7 +177,7 @@ struct server_check : std::true_type {};
 
 }  // namespace detail
 
-/// A message that `T` handles without an answer (its answer, if it has one, is dropped).
+/// A message that can be cast to a `T`. If its handler returns a value, the value is dropped.
 template <class T, class M>
 concept handles_cast = detail::casts_to<T, M>;
 /// A message that `T` answers.

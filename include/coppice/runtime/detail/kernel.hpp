@@ -1,6 +1,6 @@
 #pragma once
-/// The one object behind a `runtime`: what processes, the libraries above this one, and schedulers may ask of it. Users
-/// do not call it. How it works is in its parts, each in a file of its own: see src/runtime/README.md.
+/// The object behind a `runtime`: its functions for processes, schedulers and the libraries above this one. Users do
+/// not call it. Its parts are implemented in files of their own: see src/runtime/README.md.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,7 +26,7 @@ class scheduler;
 class event_stream;
 class mailbox_policy;
 
-/// A reply that was not sent when the request was handled. Anybody may send it until the callee ends.
+/// A deferred reply: any process or thread may send it until the callee ends.
 struct pending_reply {
   std::atomic<bool> answered{false};
   pid callee;
@@ -35,7 +35,7 @@ struct pending_reply {
   void (*fail)(kernel&, pending_reply&, const exit_reason&) = nullptr;
 };
 
-/// How a process begins, apart from what it does.
+/// The properties of a new process, apart from its code.
 struct birth {
   struct texts {
     std::string name{};
@@ -56,8 +56,9 @@ struct birth {
   [[nodiscard]] bool has_label() const noexcept { return called != nullptr && !called->label.empty(); }
 };
 
-/// Sent to the parent when a child ends that has unlinked itself from it. Only a parent that waits for the end of just
-/// this child looks at it.
+/// Sent to the parent when a child that was spawned linked ends after one of the two has unlinked the other. An actor
+/// handles it as the end of the child. A coroutine takes it only while it waits for the start or the end of this one
+/// child; in all other cases it is dropped.
 struct child_ended {
   pid who;
   exit_reason reason;
@@ -90,13 +91,13 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] bool alive(pid who) const noexcept { return table_.alive(who); }
   [[nodiscard]] bool gone(pid who) const noexcept { return table_.gone(who); }
 
-  // -- mail. All of these take the envelope.
+  // -- mail. A function that takes an `envelope*` becomes its owner.
   void send(pid to, signal s, envelope* e) {
     e->tag = envelope::tag_of(to.serial(), s);
     if (!table_.covers(to)) [[unlikely]]
       return send_elsewhere(to, e);
     slot& p = table_[to.index()];
-    // A signal for a process that has ended is not left to the one that has its slot now, which may be stuck.
+    // A signal to an ended process must not wait in the queue of the process that has the slot now and may be stuck.
     if (p.is_special(to.serial())) [[unlikely]] {
       if (p.is_past(to.serial())) return send_elsewhere(to, e);
       if (s == signal::message && put_under_policy(to, e)) return;
@@ -111,46 +112,46 @@ class kernel : public std::enable_shared_from_this<kernel> {
   }
   /// To a process with a fast lane: as `send`, and the receiver handles it before the mail in its queue.
   void send_fast(pid to, envelope* e);
-  /// An exit signal: as `send`, and the receiver looks at it before the mail in its queue.
+  /// Sends an exit signal. If it ends the receiver, it does so before the receiver handles the mail in its queue.
   void send_exit(pid to, exited x);
-  /// From a thread that may outlive the runtime: as `send`. False: the runtime has ended, and the envelope was dropped.
+  /// As `send`, for a thread that may outlive the runtime. False: the runtime has ended, and the envelope was dropped.
   bool send_late(pid to, signal s, envelope* e);
   /// Pushes the messages that the current handler has held back: before a signal that must not overtake them.
   void flush_burst() {
     if (turn* t = current_turn; t != nullptr && t->out.target != nullptr) [[unlikely]]
-      t->k->flush_burst(*t);  // of its kernel, which need not be this one
+      t->k->flush_burst(*t);  // the kernel of the turn, which need not be this one
   }
   void flush_burst(turn& t);
-  /// A message that nobody receives. A request does not count: its caller is answered.
+  /// Logs, counts and publishes a dead letter. Does nothing for a request, because its caller gets an error.
   void note_dead_letter(pid to, const envelope& e);
-  /// The same, because the process has no handler for it.
+  /// The same for a message that its receiver has no handler for. A request is only logged.
   void note_unhandled(pid to, const envelope& e);
-  /// `reply` was taken along by somebody: when `me` ends first, its caller is answered.
+  /// Registers a deferred reply: if `me` ends before the reply is sent, the kernel calls `reply->fail`.
   void defer(slot& me, const std::shared_ptr<pending_reply>& reply);
 
   // -- mailbox policies
   [[nodiscard]] std::shared_ptr<mailbox_policy> policy_of(pid who);
-  /// Called when the process ends: returns the mail left there and releases the senders that wait for room.
+  /// Called when the process ends: returns the mail left in its policy and releases the senders that wait for room.
   [[nodiscard]] std::vector<envelope*> close_policy(pid who);
-  /// Tells the process that mail waits under its policy.
+  /// Sends the process the signal that its policy has mail.
   void push_token(pid who);
-  /// There is no room for it: a dead letter, or an error for its caller.
+  /// Drops mail that a full mailbox has no room for: it becomes a dead letter, or its caller gets an error.
   void turn_away(pid to, envelope* e);
   [[nodiscard]] bool has_fast_lane(pid who) const noexcept {
     return alive(who) && table_[who.index()].is(slot::has_fast_lane);
   }
 
   // -- starting and ending processes
-  /// Takes the letter. Gives `name_taken`, `stopped` or `capacity`; throws nothing.
+  /// Takes the letter. Errors: `name_taken`, `stopped`, `capacity`.
   [[nodiscard]] result<pid> start(start_letter* first);
-  /// Throws `std::bad_alloc` where the simulation wants memory to be short.
+  /// Throws `std::bad_alloc` if the fault plan of a simulation says so.
   void before_spawn();
   /// The parent's half of the links and monitors that a spawn has made.
   void adopt(slot& me, pid mine, pid child, bool linked, monitor_ref watched_as);
-  /// An exit signal from its parent, `me`, that ends an idle process here and now and does not notify the parent.
-  /// False: nothing was done, because it is not idle, is not a child of `me`, or the signal would not end it.
+  /// Ends an idle child at once, as an exit signal from its parent `me` would, and sends `me` no exit signal. False:
+  /// nothing was done, because the child is not idle or not linked to `me`, or the signal would not end it.
   [[nodiscard]] bool end_idle(slot& me, pid child, const exit_reason& why);
-  /// Ends a process that is stuck in its handler as `abandoned`; false: it is not stuck (any more) or not alive.
+  /// Ends a process that is stuck in its code, as `abandoned`. False: it is not in its code (any more), or not alive.
   bool abandon(pid who);
 
   // -- links and monitors, by the process itself
@@ -160,7 +161,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// A ref for a monitor that is set together with the spawn of the monitored process.
   [[nodiscard]] monitor_ref monitor_unborn(slot& me);
   bool demonitor(slot& me, monitor_ref ref);
-  /// Whether the exit was signalled by the parent. It ends a server even if the server traps exits.
+  /// Whether the exit is a signal from the parent. Such an exit ends a server even if the server traps exits.
   [[nodiscard]] bool is_stop_from_parent(const slot& p, const exited& x) const noexcept {
     return x.signalled && table_.is_parent(p, x.from);
   }
@@ -177,14 +178,14 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
   // -- time
   [[nodiscard]] time_point now() noexcept { return env_->clock().now(); }
-  /// Saturates: a delay beyond the end of time ends there.
+  /// `delay` from now, or `time_point::max()` if that is out of range.
   [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept {
     const time_point start = now();
     return delay < time_point::max() - start ? start + delay : time_point::max();
   }
   /// Takes the envelope, and sends it at `due`.
   [[nodiscard]] timer_ref arm(time_point due, pid to, signal s, envelope* e);
-  /// True: it will never be sent. False: it was sent or disarmed before.
+  /// True: the envelope will never be sent. False: it was sent or disarmed before.
   bool disarm(timer_ref ref);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining(timer_ref ref);
   [[nodiscard]] timer_ref start_timer(slot& me, std::chrono::nanoseconds after);
@@ -200,21 +201,22 @@ class kernel : public std::enable_shared_from_this<kernel> {
     bool subtree = false;  // with all processes spawned linked by it or below it, also later ones
     friend bool operator==(const freeze_target&, const freeze_target&) = default;
   };
-  /// Freezes them and returns a number for `freeze_done`, which `informs` receives once no turn of theirs is running.
+  /// Freezes the target and returns the number of this freeze. The process `informs` receives `freeze_done` with that
+  /// number once no frozen process has a turn or blocking work running, or when the target is thawed before that.
   [[nodiscard]] result<std::uint64_t> freeze(freeze_target who, pid informs);
-  /// Those of them that are still in their code, or have blocking work under way; `freeze_done` is not sent any more.
-  /// Error: that freeze is not in force any more.
+  /// Ends the wait: `freeze_done` is not sent any more. Returns the frozen processes that are still in their code or
+  /// have blocking work running. Error: the freeze is not in force any more.
   [[nodiscard]] result<std::vector<pid>> stop_waiting_for_freeze(freeze_target who, std::uint64_t frozen_as);
   /// Undoes one freeze of the same target. False: there is none.
   bool thaw(freeze_target who);
-  /// Whether a freeze of it is in force now.
+  /// Whether a freeze of the process is in force now.
   [[nodiscard]] bool is_frozen(pid who) const noexcept;
 
   // -- other nodes
   void set_transport(std::shared_ptr<transport> t);
   void deliver(connection_number over, parcel p);
   void node_lost(node_id node, connection_number lost);
-  /// The call fails when the connection is lost.
+  /// Registers a call to another node: if the connection is lost, the kernel calls `fail`.
   void await_remote_reply(pid caller, std::uint64_t call, pid callee, void (*fail)(kernel&, pid, std::uint64_t, error));
   void remote_reply_over(pid caller, std::uint64_t call, pid callee);
 
@@ -234,25 +236,25 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
   // -- for schedulers
   [[nodiscard]] scheduler& sched() noexcept { return *scheduler_; }
-  /// For an environment without threads, before anything is spawned.
+  /// For an environment without threads; must be called before anything is spawned.
   void set_scheduler(std::unique_ptr<scheduler> s);
   /// Handles up to `budget` signals of a process that the caller owns. True: it has more and must be scheduled again.
   [[nodiscard]] bool run(slot& p, int budget, turn& t);
-  /// The caller owns the process.
+  /// Hands a process that the caller owns to the scheduler.
   void schedule(slot& p, bool spawned = false);
-  /// For an environment without threads: sends what is due now, and tells when to call it again.
+  /// For an environment without threads: sends what is due now. `next_timer` says when to call it again.
   void fire_timers();
   [[nodiscard]] std::optional<time_point> next_timer();
   void flush_from_outside(turn& t);
   void report_stall(slot& p, std::chrono::milliseconds lasting);
-  /// The thread that was stuck in an abandoned process has come back: frees what is left of the process. `kept`: all
-  /// but the envelope.
+  /// The thread that was stuck in an abandoned process has come back: frees the body and the slot, and the envelope `e`
+  /// unless it is `kept`.
   void bury(slot& p, envelope* e, bool kept);
   /// Whether `e`, which is in the queue of `p`, is a message, even if it carries the mark of the fast lane.
   [[nodiscard]] static bool is_message(const slot& p, const envelope& e) noexcept;
 
   // -- the end of the runtime
-  /// Kills every process and waits until they have ended, or for the time the options give.
+  /// Kills every process and waits until all have ended, at most for `runtime_options::stop_within`.
   /// False: threads are stuck in processes, and this object must outlive them.
   [[nodiscard]] bool stop();
   void report_left_behind();

@@ -10,7 +10,7 @@ namespace coppice::detail {
 
 struct mailbox {
   std::atomic<envelope*> tail{nullptr};  // null when idle, else the newest envelope
-  envelope* head = nullptr;              // owner's: the envelope in hand
+  envelope* head = nullptr;              // for the owner: the envelope being handled
 
   /// True: the caller owns the process now and has to schedule it.
   [[nodiscard]] bool push(envelope* e) noexcept { return push_chain(e, e); }
@@ -24,7 +24,8 @@ struct mailbox {
     before->next.store(first, std::memory_order_release);
     return false;
   }
-  /// Takes ownership of an idle process with `e`, which stays the caller's. False: the process is not idle.
+  /// Makes the caller the owner of an idle process by pushing `e`, which the caller keeps. False: the process is not
+  /// idle.
   [[nodiscard]] bool claim(envelope* e) noexcept {
     envelope* idle = nullptr;
     if (!tail.compare_exchange_strong(idle, e, std::memory_order_acq_rel, std::memory_order_relaxed)) return false;

@@ -1,6 +1,6 @@
 #pragma once
-/// A mailbox with a limit or with priorities. Mail waits here, where senders can be turned away, and the process's own
-/// queue holds one token that says so.
+/// A mailbox with a limit or with priorities. Its mail waits in the policy, which can refuse messages and make senders
+/// wait; a token in the queue of the process says that the policy has mail.
 #include <array>
 #include <deque>
 #include <mutex>
@@ -10,17 +10,17 @@
 
 namespace coppice::detail {
 
-/// In the queue of a process with a mailbox policy: there is mail.
+/// The token: tells a process that its mailbox policy has mail.
 struct mail_token {};
 
-/// Thread safety: any thread, but for `take` and `close`, which are its owner's.
+/// Thread safety: any thread, except `take` and `close`: only the owner of the process.
 class mailbox_policy {
  public:
   static constexpr int levels = 8;
   static constexpr int usual_level = 4;
   static constexpr std::size_t no_limit = 0;
   /// Tells a sender that it has to wait for room, or that it no longer has to. Called with the policy locked, so that
-  /// the first comes before the second.
+  /// the two signals are sent in this order.
   using tell = void (*)(kernel&, pid sender, pid receiver, bool waits);
 
   mailbox_policy(std::size_t capacity, when_full what, bool by_priority, std::chrono::nanoseconds most,
@@ -29,23 +29,23 @@ class mailbox_policy {
   mailbox_policy(const mailbox_policy&) = delete;
   mailbox_policy& operator=(const mailbox_policy&) = delete;
 
-  /// Takes the envelope, or gives the one back that has to go. `sender`: an actor, who can wait; nobody: it can't.
   struct outcome {
-    envelope* dropped = nullptr;
-    bool wake = false;    ///< the owner must get a token
-    bool closed = false;  ///< its owner is ending, and nothing was done
+    envelope* dropped = nullptr;  ///< the caller must drop it: the new envelope, or an older one that made room for it
+    bool wake = false;            ///< the caller must send the process a token
+    bool closed = false;          ///< the process is ending, and the envelope was not taken
   };
+  /// Takes an envelope. `sender`: an actor that can wait for room; nobody: the sender can't wait.
   [[nodiscard]] outcome put(kernel& k, pid to, envelope* e, pid sender);
-  /// The next one; null: there is none, and the next `put` wakes.
+  /// The next envelope. Null: there is none, and the process needs a new token for the next one.
   [[nodiscard]] envelope* take(kernel& k, pid owner);
-  /// What is left; and from here on everything is turned away.
+  /// Returns the mail that is left and releases the senders that wait. From here on `put` takes nothing.
   [[nodiscard]] std::vector<envelope*> close(kernel& k, pid owner);
-  /// What `sender` has waited for in vain.
+  /// Removes and returns the messages of `sender` that still wait for room.
   [[nodiscard]] std::vector<envelope*> withdraw(pid sender);
   [[nodiscard]] std::size_t size();
   [[nodiscard]] std::uint64_t dropped();
 
-  const std::chrono::nanoseconds waits_at_most;  // senders do
+  const std::chrono::nanoseconds waits_at_most;  // how long a sender waits for room
 
  private:
   struct waiting {
@@ -65,7 +65,7 @@ class mailbox_policy {
   std::deque<waiting> waiting_;
   std::size_t size_ = 0;
   std::uint64_t dropped_ = 0;
-  bool told_ = false;  // a token is on the way
+  bool told_ = false;  // a token was sent, and `take` has not found the policy empty since
   bool closed_ = false;
 };
 

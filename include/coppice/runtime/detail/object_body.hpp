@@ -1,5 +1,5 @@
 #pragma once
-/// How a plain object of class `T` receives its messages; see object.hpp for what the class may have.
+/// How a plain object of class `T` receives its messages; see object.hpp for the members that the class may have.
 #include <coppice/runtime/call.hpp>
 #include <coppice/runtime/detail/handlers.hpp>
 #include <coppice/runtime/detail/start_ack.hpp>
@@ -9,7 +9,7 @@ namespace coppice {
 template <class... Ms>
 struct protocol {};
 
-/// To a server whose `idle_after` has passed without a message.
+/// Passed to the handler of a server that has received no message for `idle_after`.
 struct became_idle {};
 
 namespace detail {
@@ -23,8 +23,8 @@ struct stop_order {
 class handler_self final : public self {
  public:
   explicit handler_self(turn& t) noexcept : self{*t.k} { become(*t.p); }
-  /// For a `self` made in the middle of a turn: the process may have been abandoned and its slot reused since the turn
-  /// began, so the serial is that of `who`.
+  /// For a `self` made in the middle of a turn. The serial is that of `who`, because the slot has the next serial if
+  /// the process was abandoned since the turn began.
   handler_self(turn& t, pid who) noexcept : self{*t.k} {
     slot_ = t.p;
     serial_ = who.serial();
@@ -36,7 +36,7 @@ class handler_self final : public self {
 /// When an object last handled a message, for classes with `idle_after`.
 struct idle_watch {
   time_point last{};
-  time_point due{};  // of the pending check
+  time_point due{};  // when the pending check is due
   std::uint32_t handled = 0;
   std::uint32_t checks = 0;  // the number of the newest check; older ones are ignored
   bool armed = false;
@@ -117,7 +117,7 @@ void deliver_cast(body& b, turn& t, envelope& e) {
   after_handler<T>(b, t);
 }
 
-/// The request in the hands of a handler. If the handler throws, its caller gets an error.
+/// The request that a handler is handling. If the handler throws, the caller gets an error.
 class unanswered_request {
  public:
   unanswered_request(turn& t, const open_call& call) noexcept : turn_{t}, call_{call} {}
@@ -126,7 +126,7 @@ class unanswered_request {
   }
   unanswered_request(const unanswered_request&) = delete;
   unanswered_request& operator=(const unanswered_request&) = delete;
-  /// Sends the answer, or, if the server has stopped and has a `terminate`, keeps it until that has run.
+  /// Sends the answer. If the handler has stopped a server with a `terminate`, keeps the answer until that has run.
   void answer(envelope* reply, bool has_terminate) {
     call_.fail = nullptr;
     if (has_terminate && turn_.ends)
@@ -140,7 +140,7 @@ class unanswered_request {
  private:
   void drop() noexcept;
   turn& turn_;
-  open_call call_;  // without a `fail`: answered
+  open_call call_;  // `fail` is null: answered, or handed over
 };
 
 template <class T, class M>
@@ -182,10 +182,10 @@ bool try_protocol(body& b, turn& t, envelope& e, protocol<Ms...>*) {
   must_handle_all<T, Ms...>();
   return (try_untyped<T, Ms>(b, t, e) || ...);
 }
-/// The reason in a `stop`, or in an exit signal of the parent. The message stays in its envelope, without the reason.
-/// Nothing: the message is neither.
+/// Moves the reason out of a `stop_order` or an exit signal from the parent; the rest of the message stays in its
+/// envelope. Nothing: the message is neither.
 [[nodiscard]] std::optional<exit_reason> order_to_end(const kernel& k, const slot& p, envelope& e);
-/// Ends the process if the message is such an order, and takes the message. False: it is not one.
+/// Takes a `stop_order` or an exit signal from the parent, and ends the process. False: the message is neither.
 [[nodiscard]] bool take_order_to_end(turn& t, envelope& e);
 
 template <class T>
@@ -239,13 +239,13 @@ init_result init_object(T& object, turn& t) {
   return init_result::ok();
 }
 
-/// Tells the starter how the start went. False: the process ends, with the reason that `init` gave.
+/// Sends the starter the result of `init`. False: the process ends, with the reason in that result.
 [[nodiscard]] bool acknowledge_start(turn& t, const start_letter& first, init_result&& how);
 
-/// After the object was made. A failure before the starter has been told is a failed start.
+/// Called when the object was made. An exception before the starter is notified makes the start fail.
 template <class T>
 void begin_object(body& b, turn& t, start_letter& first) {
-  // Without an `init` and without a starter that waits, nobody asks how the start went.
+  // Without an `init` and without a starter that waits, there is nothing to acknowledge.
   if (has_init<T> || first.with.ack != 0)
     if (!acknowledge_start(t, first, init_object(static_cast<object_body<T>&>(b).object, t))) return;
   if constexpr (has_continue<T> || has_idle<T> || has_terminate<T>) {
@@ -260,16 +260,16 @@ void begin_object(body& b, turn& t, start_letter& first) {
   }
 }
 
-/// Drops a message that no handler wants.
+/// Reports and drops a message without a handler.
 void drop_unhandled(turn& t, envelope& e);
 
-/// Every signal but the messages sent through a `ref<T>`, which go straight to their handler.
+/// Handles every signal except messages sent through a `ref<T>`, which are delivered to their handlers directly.
 template <class T>
 verdict offer_to_object(body& b, turn& t, envelope& e) {
   if (e.what() == signal::message) {
     if (!offer_untyped<T>(b, t, e)) {
       drop_unhandled(t, e);
-      after_handler<T>(b, t);  // it restarts the idle time all the same
+      after_handler<T>(b, t);  // a message without a handler restarts the idle time too
     }
   } else if (e.what() == signal::start) {
     begin_object<T>(b, t, static_cast<start_letter&>(e));

@@ -1,9 +1,10 @@
 #pragma once
 /// Memory for envelopes, coroutine frames and process bodies: free lists by size class and thread.
 ///
-/// A thread works on its own list; full magazines of 64 blocks travel between threads through a depot, one lock for 64
-/// blocks. No block has an owner, so one freed on another thread needs no way home, and one-sided flows (many senders,
-/// one receiver) return by whole magazines. `COPPICE_PLAIN_MALLOC` turns the pools off, for address sanitizers.
+/// A thread takes blocks from its own list and puts freed blocks there, whichever thread allocated them. Full magazines
+/// of 64 blocks move between threads through a depot, so its lock is taken once for 64 blocks. Where many threads
+/// allocate and one thread frees, the blocks return in whole magazines. `COPPICE_PLAIN_MALLOC` turns the pools off, for
+/// address sanitizers.
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -19,8 +20,8 @@ struct block {
 
 inline constexpr int magazine = 64;
 
-/// A thread's blocks of one class: a working list and one full magazine to spare, so that a thread on the edge does not
-/// visit the depot at every step.
+/// A thread's blocks of one class: a working list and one full magazine to spare, so that a thread that takes and gives
+/// blocks in turn does not use the depot each time.
 struct block_cache {
   block* list = nullptr;
   block* spare = nullptr;
@@ -35,7 +36,7 @@ struct block_cache {
     --count;
     return std::exchange(list, list->next);
   }
-  /// Gives back a full magazine that must go to the depot, or null.
+  /// Puts a block into the cache. Returns a full magazine that must go to the depot, or null.
   [[nodiscard]] block* give(block* b) noexcept {
     block* overflow = nullptr;
     if (count == magazine) [[unlikely]] {
@@ -52,8 +53,8 @@ struct block_cache {
 inline constexpr std::size_t pool_grain = 16;
 inline constexpr std::size_t pool_classes = 32;  // up to 512 bytes; larger blocks come from malloc
 
-// Trivial on purpose: a thread_local with a constructor or destructor costs a check at every use. What an ended thread
-// leaves goes to the depot by a guard that the slow path registers.
+// Trivial on purpose: a thread_local with a constructor or destructor costs a check at every use. When a thread ends, a
+// guard that `allocate_slow` has registered moves its blocks to the depot.
 struct thread_memory {
   std::array<block_cache, pool_classes> caches;
   char* fresh = nullptr;

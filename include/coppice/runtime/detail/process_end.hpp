@@ -4,7 +4,7 @@
 ///     const std::optional<process_end> end = co_await until_ended(child, watched, 5s);   // nothing: timed out
 ///
 /// The end of a process becomes known in three ways, and each of them ends the wait: `exited` from a linked process, if
-/// this process traps exits; `child_ended` from a child that has unlinked itself from this process; and `down` from a
+/// this process traps exits; `child_ended` from a child, after one of the two has unlinked the other; and `down` from a
 /// monitor. Other mail stays in the mailbox.
 #include <optional>
 
@@ -12,7 +12,8 @@
 
 namespace coppice::detail {
 
-/// Is shown each exit of another process that arrives while a supervisor waits for a start or an end.
+/// Called for each exit of another process that arrives while a supervisor waits for a start or an end. The `exited`
+/// itself stays in the mailbox.
 class death_watcher {
  public:
   virtual ~death_watcher() = default;
@@ -41,8 +42,8 @@ struct awaited_end {
   [[nodiscard]] bool is(const down& d) const { return several != nullptr ? is(d.who) : d.ref == watched; }
 };
 
-/// Takes the message if it tells of an awaited end. Nothing: it does not, and stays in its envelope; the exit of
-/// another process was shown to `others`, if that is not null.
+/// Takes the message if it reports an awaited end. Nothing: it does not, and stays in its envelope; if it is the exit
+/// of another process, `others` was called, unless that is null.
 [[nodiscard]] std::optional<process_end> take_end(envelope& e, const awaited_end& which, death_watcher* others);
 
 /// The awaitable of the functions below.
@@ -54,7 +55,7 @@ class [[nodiscard]] waiting_for_end : public waiter {
   template <class P>
   bool await_suspend(std::coroutine_handle<P> h) {
     coroutine& me = process_of(h.promise());
-    // Of several processes, one may have ended while this process waited for something else.
+    // One of several processes may have ended while this process waited for something else.
     if (which_.several != nullptr && me.take_saved(*this)) return me.out_of_turn(h);
     me.wait(h, *this, timeout_);
     return true;
@@ -73,13 +74,12 @@ class [[nodiscard]] waiting_for_end : public waiter {
 };
 
 /// Waits for the end of `who`. `watched` is a monitor of this process on it; without one, `who` must be a child or
-/// linked while this process traps exits. `others` is shown the exits of other processes that arrive meanwhile.
+/// linked while this process traps exits. `others` is called for the exits of other processes that arrive meanwhile.
 [[nodiscard]] inline waiting_for_end until_ended(pid who, monitor_ref watched, std::chrono::nanoseconds timeout,
                                                  death_watcher* others = nullptr) noexcept {
   return {{.who = who, .watched = watched}, timeout, others};
 }
-/// Waits for the `down` of a monitor. Other news of the same end, for example the `exited` of a linked process, stays
-/// in the mailbox.
+/// Waits for the `down` of a monitor. The `exited` of the same process, if it is linked, stays in the mailbox.
 [[nodiscard]] inline waiting_for_end until_ended(monitor_ref watched, std::chrono::nanoseconds timeout) noexcept {
   return {{.who = {}, .watched = watched}, timeout, nullptr};
 }

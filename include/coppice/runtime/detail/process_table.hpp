@@ -19,14 +19,15 @@ class process_table {
   process_table& operator=(const process_table&) = delete;
 
   [[nodiscard]] node_id node() const noexcept { return node_; }
-  /// Whether `who` names a slot of this table: of a process that is alive, has ended, or never was.
+  /// Whether `who` names a slot of this table. Its process may be alive, have ended, or never have existed.
   [[nodiscard]] bool covers(pid who) const noexcept { return who.node() == node_ && who.index() < size_; }
   [[nodiscard]] slot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
   [[nodiscard]] const slot& operator[](std::uint32_t index) const noexcept { return slots_[index]; }
   [[nodiscard]] std::uint32_t index_of(const slot& p) const noexcept { return static_cast<std::uint32_t>(&p - slots_); }
   [[nodiscard]] pid pid_of(const slot& p) const noexcept { return pid::from_parts(node_, index_of(p), p.serial()); }
   [[nodiscard]] bool alive(pid who) const noexcept;
-  /// It has ended and everybody was notified. False may also mean that this is not known yet.
+  /// True: the process has ended, and all linked and monitoring processes were notified. False: it is alive, or this is
+  /// not certain yet.
   [[nodiscard]] bool gone(pid who) const noexcept;
   /// The process that spawned `p`; nobody when it was spawned from outside.
   [[nodiscard]] pid parent_of(const slot& p) const noexcept;
@@ -34,12 +35,12 @@ class process_table {
   [[nodiscard]] bool is_parent(const slot& p, pid who) const noexcept {
     return p.is(slot::born_linked) && is_spawner(p, who);
   }
-  /// Whether `p` still has the link to its parent, and that is `who`.
+  /// Whether `who` is the parent of `p` and `p` is still linked to it.
   [[nodiscard]] bool is_linked_parent(const slot& p, pid who) const noexcept {
     return p.is(slot::parent_linked) && is_spawner(p, who);
   }
 
-  /// Slots 1 to `used() - 1` have had a process at some time. Slot 0 never has one.
+  /// Only slots 1 to `used() - 1` can have a process or have had one.
   [[nodiscard]] std::uint32_t used() const noexcept;
   /// Calls `visit(slot&)` for every slot that has a process.
   template <class Visit>
@@ -50,7 +51,7 @@ class process_table {
 
   /// The index of a slot without a process; 0: the table is full.
   [[nodiscard]] std::uint32_t take();
-  /// Up to `most` slots at once; returns how many.
+  /// Takes up to `most` slots at once; returns their number.
   [[nodiscard]] std::size_t take_some(std::uint32_t* into, std::size_t most);
   void give_back(const std::uint32_t* from, std::size_t n) noexcept;
   /// A small table has no slots to spare for the reserves of the workers.

@@ -1,5 +1,5 @@
 #pragma once
-/// Who runs the processes that have mail: threads, or a simulated world.
+/// The interface of what runs the processes that have mail: worker threads, or a simulated world.
 #include <optional>
 
 #include <coppice/runtime/detail/kernel.hpp>
@@ -10,21 +10,24 @@ class scheduler {
  public:
   virtual ~scheduler() = default;
   virtual void begin() = 0;
-  /// A process became runnable on a thread that is none of this runtime's workers.
+  /// A process became runnable, and the calling thread is not a worker of this runtime or is a worker that was
+  /// replaced.
   virtual void inject(slot& p) = 0;
-  /// A timer was armed that is due earlier than the wake-up planned so far.
+  /// A timer was armed. Timers must be fired at `due`, even if the next wake-up was planned for later.
   virtual void timer_armed(time_point due) = 0;
-  /// The calling thread, no worker, waits until `done` is not 0. False: the time was over first.
+  /// Blocks the calling thread, which must not be a worker, until `done` is not 0. False: `until` has passed, or
+  /// nothing is left to happen in a simulated world.
   virtual bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) = 0;
   virtual void wake(std::atomic<std::uint32_t>& done) noexcept = 0;
-  /// Takes a process away from the thread that is stuck in it; false when it is not stuck. Then the caller owns it.
+  /// Takes a process away from the thread that is stuck in its code, and makes the caller its owner. False: no other
+  /// thread is stuck in the code of the process.
   virtual bool take_from_stuck(slot& p, std::uint32_t serial) = 0;
-  /// The caller has done with that process what was to be done: the thread may clean up when it comes back.
+  /// The caller of `take_from_stuck` does not need the process any more: the stuck thread may clean up when it returns.
   virtual void done_with_stuck(slot& p) = 0;
-  /// Ends all threads; those that are stuck beyond `deadline` are left behind. False: there were such.
+  /// Ends all threads. False: some were still stuck at `deadline` and are left behind.
   virtual bool stop(time_point deadline) = 0;
   virtual void count(runtime_counters& into) = 0;
-  /// The process in whose handler some worker is now.
+  /// Whether a worker is running this process now.
   [[nodiscard]] virtual bool is_running(const slot& p) = 0;
 };
 

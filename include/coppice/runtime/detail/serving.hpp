@@ -2,8 +2,8 @@
 /// Servers whose handlers wait: a coroutine owns the object and gives it one message after the other.
 ///
 /// The loop is compiled once, in serving.cpp. What depends on the class of the server is a table of plain functions,
-/// `server_type`. Each of them calls one member of the object. If that member is a coroutine, it leaves the frame with
-/// `serving`, and the loop waits for it.
+/// `server_type`. Each function calls one member of the object. If the member is a coroutine, the function stores its
+/// frame in `serving`, and the loop waits for the frame.
 #include <coppice/runtime/detail/object_body.hpp>
 #include <coppice/runtime/receive.hpp>
 
@@ -16,7 +16,7 @@
 
 namespace coppice::detail {
 
-/// The state of such a server beside its object.
+/// The state of a server whose handlers wait, apart from its object.
 struct serving {
   explicit serving(coroutine& process) : process_{process} { process_.serve(this); }
   ~serving();
@@ -25,12 +25,12 @@ struct serving {
 
   // -- the member that runs
   using finish_function = void (*)(serving&, std::coroutine_handle<>);
-  /// The loop waits for this task of a member; then `take_value` takes its value.
+  /// Makes the loop wait for this task of a member; then `take_value` takes its value.
   template <class V>
   void wait_for(task<V> work, finish_function take_value = nullptr) {
     wait_for_frame(work.release(), take_value);
   }
-  /// The running handler has a request, which has to be answered.
+  /// The running handler handles a request, whose call has to be answered.
   void ask(const open_call& call) noexcept { asked = call; }
   void reply(envelope* answer);
   template <class R>
@@ -42,7 +42,7 @@ struct serving {
   void drop_asked();
 
   // -- the end of the server
-  /// Whether a handler has stopped it.
+  /// Whether the server stops: because of a handler, a stop order, or its parent.
   [[nodiscard]] bool stopped() {
     if (turn* t = turn_here(); t != nullptr && t->ends) take_stop(*t);
     return why.has_value();
@@ -51,9 +51,9 @@ struct serving {
     if (!why) why = std::move(t.ending);
     t.ends = false;
   }
-  /// In a handler of exceptions: the server ends with that failure.
+  /// Called in a catch block: the server ends with the exception as its reason.
   void fail();
-  /// Sends the answers that were kept for the end, and answers the open calls with the reason of the end.
+  /// Sends the answers that were kept, and answers the calls of failed handlers with the error of `how`.
   void answer_all(kernel& k, loss how);
   void stop_serving() { process_.serve(nullptr); }
 
@@ -61,9 +61,9 @@ struct serving {
   exit_reason terminates_with;            // the argument of `terminate`
   init_result begun = init_result::ok();  // the answer of `init`
   bool continues = false;                 // `handle_continue` is requested
-  open_call asked;                        // the request of the running handler; without `fail`: none, or answered
-  std::vector<held_answer> answers;       // of handlers that stopped the server
-  std::vector<open_call> unanswered;      // of handlers that failed
+  open_call asked;                        // the call of the running handler; `fail` is null: none, or answered
+  std::vector<held_answer> answers;       // of handlers that stopped the server; sent after `terminate`
+  std::vector<open_call> unanswered;      // the calls of handlers that failed
   std::coroutine_handle<> started;        // the frame of the member that runs, until the loop takes it
   finish_function finish = nullptr;       // takes the value of that frame
 
@@ -73,7 +73,7 @@ struct serving {
   coroutine& process_;
 };
 
-/// Waits for the member that was just called, if that is a coroutine, and takes its value.
+/// Awaits the member that was just called, if it is a coroutine, and takes its value.
 class [[nodiscard]] member_done {
  public:
   explicit member_done(serving& s) noexcept;
@@ -93,7 +93,7 @@ class [[nodiscard]] member_done {
   serving::finish_function finish_;
 };
 
-/// An envelope whose payload somebody else takes out.
+/// Frees an envelope at the end of its scope. Its payload must have been taken out by then.
 class open_envelope {
  public:
   explicit open_envelope(envelope* e) noexcept : envelope_{e} {}
@@ -113,8 +113,8 @@ using member = void (*)(void* object, self& me, serving& s);
 
 /// A class of server, as the loop sees it.
 struct server_type {
-  const char* mark;  // tells one class from another
-  /// The handler of a message that does not carry it; null: there is none.
+  const char* mark;  // identifies the class: see `server_mark`
+  /// Finds the handler of a message that does not carry its handler; null: there is none.
   runner (*find)(const message_type& type);
   member init = nullptr;
   member terminate = nullptr;
@@ -123,7 +123,7 @@ struct server_type {
   std::chrono::nanoseconds (*idle_after)(const void* object) = nullptr;
 };
 
-/// Its address tells one class from another.
+/// Its address identifies the class of a server.
 template <class T>
 inline constexpr char server_mark = 0;
 
@@ -264,7 +264,7 @@ template <class T>
 
 // ---- the process
 
-/// Everything after the object was made: `init`, the mail, `terminate`, the exit.
+/// Runs the server once its object was made: `init`, the mail, `terminate`, the exit.
 [[nodiscard]] task<void> serve_object(void* object, const server_type& type, serving& s, self& me, start_ack ack);
 
 template <class T, class... Args>

@@ -1,9 +1,10 @@
 #pragma once
 /// A process as the kernel keeps it: one cache line, in memory that is never given back while the runtime lives.
 ///
-/// The rule everything hangs on: whoever turns a mailbox from idle to not idle OWNS the process until it is idle again,
-/// and may touch all its plain fields. So a message costs two atomic operations, a sender with an old pid may push into
-/// a reused slot (the serial does not match), and a spawn is the first envelope with a new serial.
+/// The ownership rule: the thread that turns a mailbox from idle to not idle OWNS the process, and only the owner may
+/// touch the plain fields of the slot. It stays the owner until it hands the process on, for example to a worker, or
+/// the mailbox is idle again. Therefore a message costs two atomic operations, a sender with an old pid may push into a
+/// reused slot (the serial does not match), and to spawn is to push the first envelope with a new serial.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace coppice::detail {
 
-/// `kept`: the body keeps the envelope.
+/// The outcome of one signal. `kept`: the process is alive, and its body keeps the envelope.
 enum class verdict : std::uint8_t { alive, kept, ended };
 
 struct turn;
@@ -20,7 +21,7 @@ struct body;
 
 /// What a kind of process does with its signals; one object per kind.
 struct body_type {
-  /// One message, or a signal that became one.
+  /// Handles one signal for the body: a message, or another signal that the kernel does not handle itself.
   verdict (*offer)(body&, turn&, envelope&) = nullptr;
   void (*destroy)(body&, kernel&) noexcept = nullptr;
   /// How many messages it has put aside.
@@ -37,13 +38,14 @@ struct body {
 struct side_block;
 
 struct alignas(64) slot {
-  // Flags in the tag, beside the serial and the signal that the slot accepts. Only the owner writes them.
+  // Flags in the tag, beside the serial and the signal that the slot accepts. Only the owner writes them; before the
+  // process begins, its spawner does.
   static constexpr std::uint64_t traps_exits = 1U << 16U;
   static constexpr std::uint64_t parent_linked = 1U << 17U;
   static constexpr std::uint64_t has_process = 1U << 18U;
   static constexpr std::uint64_t born_linked = 1U << 19U;    // spawned linked: the spawner stays its parent for life
   static constexpr std::uint64_t has_fast_lane = 1U << 20U;  // has a fast lane: some signals are delivered before mail
-  static constexpr std::uint64_t has_policy = 1U << 21U;     // has a mailbox policy, which takes its mail first
+  static constexpr std::uint64_t has_policy = 1U << 21U;     // has a mailbox policy, which holds its mail
   static constexpr std::uint64_t puts_mail_aside =
       1U << 22U;  // puts all mail aside at once, so the fast lane is not searched
   static constexpr std::uint64_t flags = 0xffff0000U;
@@ -52,8 +54,8 @@ struct alignas(64) slot {
   std::atomic<std::uint64_t> tag{0};  // serial and signal of the messages it accepts now, and the flags
   body* process = nullptr;
   side_block* side = nullptr;
-  // The parent, a process of this node. Its link is kept here because nearly every process has it. All fields from here
-  // on are atomic because observers read them.
+  // The process that spawned this one; 0: none. The link to it is a flag in the tag, because nearly every process has
+  // that link. All fields from here on are atomic because observers read them.
   std::atomic<std::uint32_t> parent_index{0};
   std::atomic<std::uint32_t> parent_serial{0};
   std::atomic<std::uint32_t> handled{0};

@@ -1,17 +1,17 @@
 #pragma once
-/// How a new process tells the process that waits for its start how the start went.
+/// How a new process reports the result of its start to the process that waits for it.
 #include <coppice/runtime/detail/kernel.hpp>
 #include <coppice/runtime/init_result.hpp>
 
 namespace coppice::detail {
 
-/// The private message that says how a start went.
+/// The signal with the result of a start.
 struct start_news {
   std::uint64_t call = 0;
   init_result how;
 };
 
-/// The process that waits for a start; the number is 0 if nobody waits.
+/// The process that waits for a start, and the number of its wait; 0: no process waits.
 struct start_ack {
   pid to{};
   std::uint64_t call = 0;

@@ -17,7 +17,7 @@ struct open_call {
   void (*fail)(kernel&, pid, std::uint64_t, error) = nullptr;
 };
 
-/// An answer that is sent once its process has cleaned up.
+/// An answer that is kept until the `terminate` of the answering server has run.
 struct held_answer {
   pid to;
   envelope* answer = nullptr;
@@ -38,9 +38,9 @@ struct turn {
   int budget = 0;
   const message_type* message = nullptr;  // the one being handled, for the report of a failure
   std::vector<open_call> unanswered{};    // requests destroyed by an exception that is still being unwound
-  std::vector<held_answer> held{};        // answers of a process that stops
-  std::exception_ptr failure{};           // of a frame, on its way to the frame that awaits it
-  std::atomic<std::uint64_t> handled{0};  // signals, since the thread began
+  std::vector<held_answer> held{};        // answers of a server that stops
+  std::exception_ptr failure{};           // thrown by a frame, not yet rethrown in the frame that awaits it
+  std::atomic<std::uint64_t> handled{0};  // the number of signals handled on this thread
   stall_guard guard{};
   burst out{};
 };
@@ -51,11 +51,11 @@ extern constinit thread_local turn* current_turn
   return current_turn != nullptr && current_turn->p != nullptr ? current_turn : nullptr;
 }
 
-/// Kernel code that a process calls and that touches its slot. The process can't be abandoned while it is in there.
+/// Guards kernel code that a process calls and that touches its slot: meanwhile the process can't be abandoned.
 class kernel_section {
  public:
   kernel_section(slot& me, std::uint32_t serial) noexcept : turn_{current_turn} {
-    if (turn_ == nullptr || turn_->p != &me) return;  // the code of another process: it must not touch this slot
+    if (turn_ == nullptr || turn_->p != &me) return;  // not the code of that process
     bool lost = false;
     for (;;) {
       stall_guard::step(turn_->guard.section);
@@ -73,7 +73,7 @@ class kernel_section {
   }
   kernel_section(const kernel_section&) = delete;
   kernel_section& operator=(const kernel_section&) = delete;
-  /// False: the process was abandoned, and its slot no longer belongs to the caller.
+  /// False: the process was abandoned, or this is not its code. The slot must not be touched.
   explicit operator bool() const noexcept { return mine_; }
 
  private:
@@ -82,16 +82,16 @@ class kernel_section {
   bool mine_ = false;
 };
 
-/// The runtime of the process that runs on this thread; throws `std::logic_error` when there is none.
 [[noreturn]] void throw_no_process_here();
+/// The kernel of the process that runs on this thread; throws `std::logic_error` when there is none.
 [[nodiscard]] inline kernel& kernel_here() {
   const turn* t = turn_here();
   if (t == nullptr) [[unlikely]]
     throw_no_process_here();
   return *t->k;
 }
-/// Answers a call whose request was dropped by `callee`: with its exit reason when the callee is ending, and when it is
-/// failing, as soon as it is known whether the failure ends it.
+/// Answers a call whose request `callee` has dropped. If the callee is ending, the error holds its exit reason. If an
+/// exception is being unwound, the call is answered once it is known whether the exception ends the callee.
 void answer_dropped(kernel& k, pid callee, const open_call& lost);
 /// Called in a catch block: the reason that the failing process ends with.
 [[nodiscard]] exit_reason reason_of_failure(const turn& t) noexcept;
@@ -99,9 +99,9 @@ void answer_dropped(kernel& k, pid callee, const open_call& lost);
 [[nodiscard]] exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept;
 /// The process whose code runs on this thread, or that is ending on it; nobody when there is none.
 [[nodiscard]] pid process_here() noexcept;
-/// How a request is lost that `who` drops now: by the end of `who`, if it is ending on this thread, or simply dropped.
+/// The loss of a request that `who` drops now: `ended` if `who` is ending on this thread, otherwise `dropped`.
 [[nodiscard]] loss loss_by(pid who) noexcept;
-/// What a caller is told when its request is lost.
+/// The error for the caller of a request that is lost.
 [[nodiscard]] error error_of(loss how);
 
 }  // namespace coppice::detail
