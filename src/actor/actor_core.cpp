@@ -1,4 +1,4 @@
-// Where the kernel enters an actor: with a signal or a message, with a question, or to destroy it.
+// The functions that the kernel calls: to deliver a signal or a message, to observe an actor, and to destroy it.
 #include <typeinfo>
 
 #include <coppice/actor/detail/actor_core.hpp>
@@ -79,7 +79,7 @@ verdict actor_core::offer(body& b, turn& t, envelope& e) {
   auto& me = static_cast<actor_core&>(b);
   verdict v = verdict::alive;
   mail_origin nobody;
-  // Outside of a handler too: for example a message that could not be copied is a failure of the actor.
+  // An exception outside of a handler is a failure of the actor too: for example, a message could not be copied.
   call_guarded(me, t, nobody, [&] { v = handle(me, t, e); });
   return t.ends ? verdict::ended : v;
 }

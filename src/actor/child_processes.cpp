@@ -63,8 +63,8 @@ void child_processes::start_again(child_record& ended) {
   me_.parts().children.add(std::move(c));
 }
 
-/// The strategy decides about a failed start as about any other failure. By a timer: without a limit it may be tried
-/// again and again, and mail must be handled in between, which a signal to itself would overtake.
+/// The strategy decides about a failed start as about any other failure. The failure is reported by a timer and not by
+/// a signal, because signals overtake mail: a start that fails again and again would keep the actor from its mail.
 void child_processes::note_failed_start(child_record& c, const error& why) {
   host().disarm(c.restart_timer);
   c.restart_timer = arm_signal(

@@ -9,13 +9,13 @@
 namespace coppice::detail {
 
 namespace {
-/// The longest time there is means without limit.
+/// The sum, at most `no_timeout`, which means that there is no limit.
 std::chrono::nanoseconds sum_of(std::chrono::nanoseconds a, std::chrono::nanoseconds b) {
   return a < no_timeout - b ? a + b : no_timeout;
 }
 
-/// Added to the time that a parent is told. Children that begin to wait within this time of each other are then covered
-/// by one notice, so that a thousand of them do not send a thousand notices up the tree.
+/// Added to the time that is reported to the parent. One report then covers all children that begin to wait within this
+/// time of each other, so that a thousand of them do not send a thousand reports up the tree.
 constexpr std::chrono::milliseconds notice_spacing{10};
 }  // namespace
 
@@ -29,13 +29,14 @@ void child_stopping::stop(child_record& c, const exit_reason& reason) {
     if (c.failure_is_open) return remove(c.who);  // a process that has failed has ended
     return begin(c, reason);
   }
-  if (c.stop_steps.taken())  // it was asked before: only a child that still drains its mail needs another word
+  if (c.stop_steps.taken())  // it was asked before, and only reports again how long its own children may take
     return signal_to(c.who, signals::stop{reason});
   begin(c, reason);
 }
 
 void child_stopping::drain(child_record& c, const exit_reason& reason) {
-  if (c.spec || c.failure_is_open || c.suspended_for || c.stopping) return stop(c, reason);  // it takes no mail
+  // A child that would not take a poison pill is stopped instead.
+  if (c.spec || c.failure_is_open || c.suspended_for || c.stopping) return stop(c, reason);
   c.stopping = true;
   host().send(c.who, signal::message, make_letter<poison_pill>(plain<poison_pill>));
 }
@@ -53,7 +54,7 @@ void child_stopping::begin(child_record& c, const exit_reason& reason) {
 
 void child_stopping::on(const signals::child_stop_overdue& s) {
   child_record* c = me_.find_child(s.child);
-  if (c == nullptr || c->stop_wait != s.wait) return;  // it has ended, or its limit was paused meanwhile
+  if (c == nullptr || c->stop_wait != s.wait) return;  // it has ended, or its limit was changed meanwhile
   const stop_rung step = c->stop_steps.next(limits_of(*c));
   carry_out(host(), step.what, target(*c), c->stop_limit);
   wait(*c, step.wait);

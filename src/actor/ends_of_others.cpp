@@ -67,7 +67,8 @@ bool ends_of_others::receive_exited(envelope& e) {
     return true;
   }
   if (!me_.next_in_turn()) return false;
-  // An exit of another process: for the actor's handler, else as it is for a process that does not trap exits.
+  // An exit of another process goes to the actor's handler. Without a handler, an exit signal stops the actor, as it
+  // ends a process that does not trap exits.
   const exited end = take_body<exited>(e);
   mail_origin nobody;
   bool handled = false;

@@ -94,7 +94,7 @@ directive fault_handling::ask_instance(const child_failure& f) {
 }
 
 void fault_handling::announce(const child_record& c, const exit_reason& why, const judgement& j) {
-  // A stop and an escalation are logged by the end of the process, and by the parent that decides.
+  // A stop is logged when the process ends, an escalation by the parent that decides about it in the end.
   if ((j.what == directive::resume || j.what == directive::restart) && host().logs(log_level::warning))
     host().log_throttled(flood::failures, log_level::warning, "actor failed",
                          {{"pid", to_string(c.who)},
@@ -159,8 +159,8 @@ void fault_handling::on(const signals::child_restart_due& s) {
   if (c->instance == s.instance) restart_children(*c, s.all, s.cause);
 }
 
-/// The child whose restart they waited for has ended or is stopping. Siblings that waited for one of these in turn are
-/// restarted too.
+/// `gone` has ended or is stopping. Restarts the siblings that waited for its restart, and those that waited for these
+/// in turn.
 void fault_handling::restart_siblings_waiting_for(pid gone, const exit_reason& cause) {
   std::vector<pid> awaited{gone};
   while (!awaited.empty()) {
@@ -218,7 +218,7 @@ void fault_handling::on(const signals::resume_own_failure& s) {
   const life_action next = me_.change(life_event::failure_resumed);
   const pid escalated = std::exchange(me_.escalated_child, {});
   tell_children(signals::resume{}, escalated);
-  if (child_record* c = me_.find_child(escalated)) {  // the answer is also the answer to that child
+  if (child_record* c = me_.find_child(escalated)) {  // this resume also answers the failure of that child
     if (c->has_instance)
       resume_child(*c);
     else
@@ -258,7 +258,7 @@ void fault_handling::let_guardian_decide(const exit_reason& why, const std::exce
     }
   }
   announce(own, why, j);
-  // As signals, because this may run inside of a handler.
+  // The decision is carried out by signals, because this may run inside of a handler.
   switch (j.what) {
     case directive::resume: return signal_to(me_.id(), signals::resume_own_failure{me_.instance_number});
     case directive::restart: {

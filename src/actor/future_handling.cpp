@@ -34,7 +34,7 @@ void future_handling::on(const signals::end_wait_timed_out& s) {
   if (!f) return;
   handler_self self{t_};
   self.demonitor(monitor_ref{s.monitor});
-  time_out(*f, "no end of ");
+  time_out(*f, "timed out while waiting for the end of ");
   run_continuations(f);
 }
 
@@ -62,7 +62,7 @@ void future_handling::receive_reply(envelope& e) {
   mail_origin origin;
   void* answer = e.type->mail.open != nullptr ? e.type->mail.open(e, origin) : nullptr;
   const future_base* waiting = origin.call != 0 && me_.rare ? me_.rare->futures.find_answer(origin.call) : nullptr;
-  // Too late, or forged.
+  // The reply is too late, or forged.
   if (waiting == nullptr || waiting->reply != e.type) return e.type->drop(host(), e, {});
   const auto f = me_.rare->futures.take_answer(origin.call);
   host().disarm(f->due);

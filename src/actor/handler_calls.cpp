@@ -16,7 +16,7 @@ void handler_calls::deliver(envelope& e) {
 }
 
 namespace {
-/// From here on whoever handles the message answers its call, and not the envelope.
+/// From now on the call is answered by the handler of the message, and not when the envelope is dropped.
 void detach_call(envelope& e) {
   mail_origin nobody;
   if (e.type->is_request()) e.type->mail.close(e, nobody);
@@ -34,7 +34,7 @@ void handler_calls::deliver_opened(envelope& e) {
     bool wanted = false;
     try {
       wanted = me_.rare && me_.rare->timers.fired(host(), me_.id(), origin.timer);
-    } catch (...) {  // the message could not be copied for the next time, so there is no next time
+    } catch (...) {  // the next message could not be copied: the timer ends
       (void)me_.rare->timers.cancel(host(), origin.timer);
       e.type->drop(host(), e, {});
       throw;
@@ -114,7 +114,7 @@ void handler_calls::note_received(const message_type& type) {
 
 void handler_calls::log_ignored_exception(std::string_view hook) {
   host().log(
-      log_level::error, "exception in stop hook ignored",
+      log_level::error, "exception in life-cycle hook ignored",
       {{"pid", to_string(me_.id())}, {"hook", std::string{hook}}, {"reason", reason_of_failure(t_).to_string()}});
 }
 

@@ -30,7 +30,7 @@ bool instance_timers::fired(kernel& k, pid me, std::uint64_t number) {
     by_number_.erase(found);
     return true;
   }
-  // The next time is a multiple of the period after the first one, however late this message is. Missed ones are
+  // The next message is due a multiple of the period after the first one, however late this one is. Missed times are
   // skipped.
   const auto late = std::max(k.now() - timer.due, std::chrono::nanoseconds{0});
   timer.due += timer.period * (1 + late / timer.period);

@@ -76,8 +76,8 @@ void life_status::set_slow_path(slow_path why, bool on) noexcept {
   if (!mine || t->p->process != this) return;
   type = &wanted;
   published_takes_mail_ = takes;
-  // While it only put mail aside, the kernel did not look for signals in the queue. A sender that comes from now on
-  // sets the bit itself.
+  // While the actor only put mail aside, the kernel cleared this bit without searching the queue for signals. A signal
+  // that is sent from now on sets the bit again.
   if (takes && t->p->is(slot::puts_mail_aside) && t->p->mail.tail.load() != t->p->mail.head)
     t->p->urgent.fetch_or(look_for_fast, std::memory_order_relaxed);
   t->p->set(slot::puts_mail_aside, !takes);

@@ -17,8 +17,8 @@
 #include <coppice/spec/child.hpp>
 
 namespace coppice::detail {
-/// Calls `start()` until it succeeds, or fails for another reason than a name that is taken, or `where()` says which
-/// process has the name. If that process has ended meanwhile, the name is free again.
+/// Calls `start()`. If the name is taken, the error carries the process that `where()` finds. If `where()` finds none,
+/// that process has ended since and the name is free again: `start()` is retried.
 template <class A, class Start, class Where>
 [[nodiscard]] std::expected<actor_ref<A>, spawn_error> start_with_name(Start start, Where where) {
   for (;;) {
@@ -72,7 +72,7 @@ std::expected<actor_ref<A>, spawn_error> context::spawn(const naming& as, const 
 }  // namespace coppice::actor
 
 namespace coppice::detail {
-/// The type of a message to `to`. If the class is known, the message carries its handler.
+/// The type of a message of `context::send_from`. To an `actor_ref`, the message carries its handler.
 template <class M>
 [[nodiscard]] const message_type& sent_type(pid) noexcept {
   return plain<sent<M>>;
@@ -101,7 +101,7 @@ template <class M, class... Args>
 [[gnu::always_inline]] inline void context::post_mail(pid to, const detail::message_type& type, Args&&... args) {
   if (core_.settings->on_send.empty()) [[likely]]
     return turn_.k->send(to, detail::signal::message, detail::make_mail<M>(type, std::forward<Args>(args)...));
-  // Copies, so that on the fast path neither the context nor the message needs an address.
+  // These two are made only here, so that on the fast path neither the context nor the message needs an address.
   M kept(std::forward<Args>(args)...);
   context me{core_, turn_, origin_, message_};
   me.post_with(to, detail::plain<M>, &kept, [&] { return detail::make_mail<M>(type, std::move(kept)); });
@@ -142,7 +142,7 @@ future<reply_of<M>> context::call(pending_call<M> question) {
     turn_.k->send(state->target, detail::signal::message, question.release(id(), state->number));
     return future<R>{std::move(state)};
   }
-  // Middleware may look at the message after it was sent.
+  // `kept` outlives the envelope: middleware may look at the message after `next` has sent it.
   M kept(std::move(question.message()));
   post_with(state->target, detail::plain<M>, &kept, [&] {
     auto* e = detail::make_letter<detail::request_body<M>>(question.type(), std::move(kept));
@@ -156,7 +156,7 @@ future<reply_of<M>> context::call(pending_call<M> question) {
 template <class V>
 void context::reply(V&& value) {
   using R = std::decay_t<V>;
-  static_assert(!std::is_same_v<R, const char*>, "reply with a std::string: the reply has that type, not this");
+  static_assert(!std::is_same_v<R, const char*>, "reply with a std::string: a const char* is not converted to it");
   if (origin_.call != 0 && origin_.reply != &detail::plain<detail::reply_body<R>>)
     return detail::fail_call(*turn_.k, origin_,
                              error{errc::no_reply, "the answer to " + std::string{message_.name} +
@@ -164,7 +164,7 @@ void context::reply(V&& value) {
   const auto give = [&] {
     if (origin_.call != 0)
       answer_if_asked<R>(result<R>{std::forward<V>(value)});
-    else  // a call that was answered already, or is answered by another process: a dead letter
+    else  // to a call that was answered before, or that another process answers: a dead letter
       turn_.k->send(origin_.called ? pid{} : sender(), detail::signal::message,
                     detail::make_mail<R>(detail::plain<R>, std::forward<V>(value)));
   };
@@ -186,7 +186,7 @@ template <class To, class M>
 void context::forward(const To& to, M&& message) {
   using body = std::decay_t<M>;
   if constexpr (std::is_same_v<body, any_message>) {
-    static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
+    static_assert(std::is_rvalue_reference_v<M&&>, "an any_message cannot be copied: pass it with std::move");
     const detail::message_type& type = detail::content_of(*close_mail(message).type);
     post_with(pid_of(to), type, message.opened(), [&] { return message.release(); });
   } else {
@@ -200,11 +200,11 @@ void context::stash(M&& message) {
   using body = std::decay_t<M>;
   detail::envelope* e = nullptr;
   if constexpr (std::is_same_v<body, any_message>) {
-    static_assert(std::is_rvalue_reference_v<M&&>, "any_message can only be moved on");
+    static_assert(std::is_rvalue_reference_v<M&&>, "an any_message cannot be copied: pass it with std::move");
     e = &close_mail(message);
     (void)message.release();
   } else {
-    // A stashed `terminated` counts as not received: until it is, `unwatch` removes it.
+    // A stashed `terminated` counts as not received: `unwatch` can still prevent its delivery.
     if constexpr (std::is_same_v<body, terminated>) core_.parts().watches.add_ended(message.who);
     e = detail::rebuild(origin_, std::forward<M>(message));
   }
@@ -237,7 +237,7 @@ template <class R, class F>
 void context::reenter_after(const future<R>& f, F then) {
   const std::shared_ptr<detail::future_state<R>>& state = f.state();
   detail::mail_origin mine = origin_;
-  origin_.call = 0;  // the continuation answers it
+  origin_.call = 0;  // the continuation answers the call
   state->continuations.push_back(
       {core_.instance.generation(), detail::held_call{*turn_.k, mine}, &message_,
        [state = state.get(), then = std::move(then)](context& me) mutable { then(std::as_const(*state->value), me); }});
@@ -342,8 +342,8 @@ class actor_recipe final : public recipe {
 
 namespace coppice::actor {
 
-/// An actor as a child of a supervisor: `child<any_actor>(props<counter>())`. Its start is complete when its first
-/// instance has handled `started`. Without a guardian, a failure ends the actor, and the supervisor decides.
+/// An actor as a child of a supervisor: `child<any_actor>(props<counter>())`. Its start is complete when an instance
+/// has handled `started`. Without a guardian, a failure ends the actor, and the supervisor decides.
 struct any_actor {
   template <class A>
   [[nodiscard]] static coppice::child_spec child_spec(props<A> how) {

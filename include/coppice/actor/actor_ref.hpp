@@ -4,20 +4,21 @@
 
 namespace coppice::actor {
 
-/// The address of an actor of class `A`, a value as a pid is. It stays the same over restarts.
+/// The address of an actor of class `A`, a value like a pid. A restart does not change it.
 template <class A>
 class actor_ref {
  public:
   constexpr actor_ref() noexcept = default;
-  /// If the process is not an `A`, messages are handled there by their type, if at all.
+  /// A process that is not an `A` receives the messages as if they had been sent to its pid.
   constexpr explicit actor_ref(pid who) noexcept : pid_{who} {}
   [[nodiscard]] constexpr pid id() const noexcept { return pid_; }
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
   friend constexpr auto operator<=>(const actor_ref&, const actor_ref&) noexcept = default;
 
   /// Sends an `M` made from the arguments, from inside a process: `counters.cast<bump>(3)`; from a plain thread:
-  /// `rt.cast<bump>(counters, 3)`. Never fails and never waits. Handlers of actors use `context::cast`, which also runs
-  /// the `send_middleware` of the actor.
+  /// `rt.cast<bump>(counters, 3)`. Never waits; the sender does not learn whether the message was received. Throws
+  /// `std::logic_error` outside of a process. Handlers of actors use `context::cast`, which also runs the
+  /// `send_middleware` of the actor.
   template <class M, class... Args>
   void cast(Args&&... args) const {
     detail::kernel_here().send(pid_, detail::signal::message,

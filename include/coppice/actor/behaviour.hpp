@@ -3,8 +3,8 @@
 ///
 ///     me.become(behaviour{[](open, context& me) { me.unbecome(); }, [](any_message, context&) { /* locked */ }});
 ///
-/// Mail without a handler in the behaviour becomes a dead letter. Messages of the actor's life (lifecycle.hpp) without
-/// a handler go to the class.
+/// Mail without a handler in the behaviour becomes a dead letter. Messages of the actor's life (life_messages.hpp)
+/// without a handler go to the class.
 #include <functional>
 #include <vector>
 
@@ -40,7 +40,7 @@ namespace coppice::actor {
 /// Copies share their handlers and the captures of those.
 class behaviour {
  public:
-  /// From functions `void(M, context&)` or `void(M)`. A handler of `any_message` gets the messages without another
+  /// From lambdas `void(M, context&)` or `void(M)`. A handler of `any_message` gets the messages without another
   /// handler.
   template <class... Fs>
     requires(sizeof...(Fs) > 0 && (requires { &Fs::operator(); } && ...))
@@ -65,7 +65,7 @@ class behaviour {
   template <class F>
   void add(F f) {
     using traits = detail::handler_of<decltype(&F::operator())>;
-    static_assert(std::is_void_v<typename traits::gives>, "a handler of a behaviour answers with context::reply");
+    static_assert(std::is_void_v<typename traits::gives>, "a handler of a behaviour must return void: use me.reply");
     using M = typename traits::message;
     handlers_->push_back({&detail::plain<M>, [f = std::move(f)](context& me, void* m) mutable {
                             auto& message = *static_cast<M*>(m);

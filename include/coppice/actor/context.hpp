@@ -12,7 +12,7 @@ class spawn_error : public error {
   pid running;
 };
 
-/// The name of a new actor: one of the two.
+/// The name of a new actor. Exactly one of the two members must be set.
 struct naming {
   /// A child is registered as `<path of the parent>/<name>`, a top-level actor as `<name>`. The name of a child must
   /// not be empty, contain a '/', or begin with a '$'.
@@ -45,8 +45,7 @@ class context {
 
   /// The same before and after a restart.
   [[nodiscard]] pid id() const noexcept { return core_.id(); }
-  /// The process that spawned it: an actor, a supervisor or another process. Nobody if it was spawned by a plain
-  /// thread.
+  /// The process whose child this actor is: an actor or a supervisor. Nobody for a top-level actor.
   [[nodiscard]] pid parent() const noexcept { return me().parent(); }
   /// In the order of their spawns.
   [[nodiscard]] std::vector<pid> children() const;
@@ -54,14 +53,16 @@ class context {
   [[nodiscard]] pid child(std::string_view name) const;
   /// The name it is registered under, or its pid as text. The names of its children begin with it.
   [[nodiscard]] std::string path() const;
-  /// The sender of the message, if it was sent with `send_from` or as a call, or was forwarded; otherwise nobody.
+  /// The sender of the message, if it was sent with `send_from` or as a call; otherwise nobody. A forwarded message
+  /// keeps its sender.
   [[nodiscard]] pid sender() const noexcept { return origin_.sender; }
   /// The type of the message, for reports.
   [[nodiscard]] std::string_view message() const noexcept { return message_.name; }
 
   // -- children. `spawn` does not wait for the child. If the child's constructor throws, the child has failed. All of
-  //    these throw `spawn_failed` if this actor is stopping or the process table is full, and `std::invalid_argument`
-  //    for props with a guardian and for invalid names.
+  //    these throw `spawn_failed` if this actor is stopping or restarting, and `std::invalid_argument` for props with a
+  //    guardian and for an invalid `naming`. If the process table is full, those that return a result return the error,
+  //    and the first one throws `spawn_failed`.
 
   template <class A>
   actor_ref<A> spawn(const props<A>& how);
@@ -76,7 +77,8 @@ class context {
   /// with a start function and for those of actors.
   [[nodiscard]] result<pid> spawn(const child_spec& spec);
 
-  // -- messages. `To` is a pid, or an `actor_ref<A>`, with which a message that `A` does not handle does not compile.
+  // -- messages. `To` is a pid or an `actor_ref<A>`. A message to an `actor_ref<A>` that `A` does not handle does not
+  //    compile, except with `forward`.
 
   template <class M>
   void send(pid to, M&& message);
@@ -91,11 +93,13 @@ class context {
   template <callable_message M>
   [[nodiscard]] future<reply_of<M>> call(pending_call<M> question);
   /// Sends `value` to the sender of the message. If the message is a call, this is the answer, and `value` must have
-  /// the type of its reply. Without a sender, `value` is a dead letter.
+  /// the type of its reply, otherwise the caller gets `no_reply`. Without a sender, and for a call that was answered
+  /// before, `value` becomes a dead letter.
   template <class V>
   void reply(V&& value);
-  /// Takes over the answer to the call that is being handled. Any process may give it later; `R` is the type of the
-  /// reply. If the actor ends first, the caller gets `exited`. Throws `std::logic_error` if no caller waits for an `R`.
+  /// Returns the right to answer the call that is being handled. Any process or thread may answer later; `R` is the
+  /// type of the reply. If the actor ends first, the caller gets `exited`. Throws `std::logic_error` if no caller waits
+  /// for an `R`.
   template <class R>
   [[nodiscard]] reply_to<R> defer();
   /// Passes on the message that is being handled, with its sender and with the call that waits for an answer.
@@ -114,8 +118,8 @@ class context {
   /// code for `abandon_after` of this actor after that. An actor that is not a child is only asked to stop, because its
   /// limits are known to its parent alone.
   ///
-  /// Of processes that are not actors, only children can be stopped. For others it has no effect, and `stop_future` of
-  /// them times out unless they end anyway: use `exit`.
+  /// A process that is not an actor can be stopped only if it is a child. On others, `stop` has no effect, and
+  /// `stop_future` times out unless they end for another reason: use `exit`.
   template <class To>
   void stop(const To& who) {
     stop_process(pid_of(who));
@@ -128,7 +132,8 @@ class context {
   void poison(const To& who) {
     poison_process(pid_of(who));
   }
-  /// The same, and the end of the actor is a future. Throws `std::invalid_argument` for a negative time.
+  /// As `stop` and `poison`. The future is done when `who` has ended. Throws `std::invalid_argument` for a negative
+  /// time.
   [[nodiscard]] future<terminated> stop_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   [[nodiscard]] future<terminated> poison_future(pid who, std::chrono::nanoseconds timeout = default_call_timeout);
   template <class A>
@@ -143,7 +148,8 @@ class context {
   }
   /// Sends an exit signal, as any process may: for processes that are not actors.
   void exit(pid who, exit_reason reason) { me().exit(who, std::move(reason)); }
-  /// Fails as if by an exception, but without its cost. The handler runs on to its end.
+  /// The actor fails as if the handler had thrown, without the cost of an exception. The handler continues until it
+  /// returns.
   void fail(exit_reason why);
 
   // -- ends of other processes
@@ -188,15 +194,15 @@ class context {
   /// Throws `std::invalid_argument` for a negative delay.
   template <class M>
   actor_timer after(std::chrono::nanoseconds delay, M message);
-  /// Sends a copy of `message` at each multiple of `period` from now. A message whose time has passed before the one
-  /// before it was received is skipped. If copying the message throws, the actor fails and the timer ends. Throws
+  /// Sends a copy of `message` at each multiple of `period` from now. A message that is due before the previous one was
+  /// received is skipped. If copying the message throws, the actor fails and the timer ends. Throws
   /// `std::invalid_argument` unless the period is positive.
   template <class M>
   actor_timer every(std::chrono::nanoseconds period, M message);
   /// Returns false if the timer has ended.
   bool cancel(actor_timer timer);
-  /// Delivers `receive_timeout` whenever no message has arrived for that time; `forever` turns it off. Throws
-  /// `std::invalid_argument` unless the time is positive.
+  /// Delivers `receive_timeout` whenever this actor has received no message for that time; `forever` turns it off.
+  /// Throws `std::invalid_argument` unless the time is positive.
   void set_receive_timeout(std::chrono::nanoseconds after);
   void cancel_receive_timeout() { set_receive_timeout(forever); }
   /// When `f` is done, `then(const result<R>&, context&)` runs in this actor, between two messages. Its context has the
@@ -265,8 +271,8 @@ class context {
   [[nodiscard]] result<pid> start(const props<A>& how, std::string name);
   template <class A>
   [[nodiscard]] std::expected<actor_ref<A>, spawn_error> start_named(const props<A>& how, std::string_view name);
-  /// Gives a call that was not answered yet back to its message. Throws `std::logic_error` for a message that was moved
-  /// away.
+  /// Returns the envelope of the message. A call that was not answered yet belongs to the envelope again. Throws
+  /// `std::logic_error` for a message that was moved away.
   [[nodiscard]] detail::envelope& close_mail(any_message& message);
   [[nodiscard]] std::string child_name(std::string_view name) const;
   /// Throws `spawn_failed` while the actor is stopping or restarting.

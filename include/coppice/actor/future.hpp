@@ -1,5 +1,6 @@
 #pragma once
-/// The answer to a call of an actor: see `context::call` and `context::reenter_after`.
+/// A value that an actor waits for: the reply to a call, the result of blocking work, or the end of a process. See
+/// `context::call`, `context::blocking`, `context::stop_future` and `context::reenter_after`.
 #include <coppice/actor/detail/mail.hpp>
 #include <coppice/actor/fwd.hpp>
 
@@ -8,8 +9,8 @@ namespace detail {
 
 struct future_base {
   struct continuation {
-    std::uint64_t generation;  // the instance that made it
-    held_call call;            // the call that was being handled
+    std::uint64_t generation;  // of the instance that made it
+    held_call call;            // the call that the continuation may answer
     const message_type* message;
     std::function<void(context&)> run;
   };

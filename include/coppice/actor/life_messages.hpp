@@ -14,8 +14,8 @@ namespace coppice::actor {
 
 /// The first message of every instance, before any mail.
 struct started {};
-/// The last message of an instance that is about to be replaced; its children still run. It gets neither `stopping` nor
-/// `stopped`. An exception is logged and ignored.
+/// The last message of an instance that is about to be replaced; its children still run. That instance gets neither
+/// `stopping` nor `stopped`. An exception is logged and ignored.
 struct restarting {
   exit_reason cause;
 };
@@ -28,7 +28,8 @@ struct stopped {
   exit_reason reason;
 };
 
-/// A watched process has ended. It is received once, after all mail that process had sent, and never after `unwatch`.
+/// A watched process has ended. `terminated` is received once, after all mail that the process had sent to this actor,
+/// and never after `unwatch`.
 struct terminated {
   enum class cause : std::uint8_t {
     stopped,    ///< it has ended; the reason says how
@@ -41,8 +42,8 @@ struct terminated {
 };
 [[nodiscard]] std::string_view to_string(terminated::cause why) noexcept;
 
-/// No message has arrived for the time given to `context::set_receive_timeout`. It repeats until it is cancelled.
-/// Messages whose type has `static constexpr bool keeps_receive_timeout = true;` do not count.
+/// The actor has received no message for the time given to `context::set_receive_timeout`. Repeated until the timeout
+/// is cancelled. Messages whose type has `static constexpr bool keeps_receive_timeout = true;` do not count.
 struct receive_timeout {
   std::chrono::nanoseconds after{0};
 };

@@ -27,8 +27,8 @@ class message_view {
 };
 
 /// Runs around each message that an actor handles, including `started` and the other messages of its life. Call `next`
-/// to continue. The first in the list is the outermost. An exception is a failure of the actor. Continuations are not
-/// messages.
+/// to continue. The first in the list is the outermost. An exception is a failure of the actor. Continuations of
+/// `context::reenter_after` do not pass through it.
 using receive_middleware = std::function<void(context&, const message_view&, const std::function<void()>& next)>;
 /// Runs around each `send`, `cast`, `send_from`, `call`, `reply` and `forward` of an actor.
 using send_middleware = std::function<void(context&, pid to, const message_view&, const std::function<void()>& next)>;

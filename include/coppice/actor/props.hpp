@@ -13,23 +13,25 @@ struct actor_options {
   /// of the strategy by a member `directive decide(const child_failure&)`, with a `context&` as an optional second
   /// parameter.
   std::optional<actor_strategy> strategy{};
-  /// For top-level actors: what is decided when the actor itself fails. Default: `one_for_one()`. As the child of a
-  /// supervisor it ends with the reason of its failure by default, and the supervisor decides.
+  /// For top-level actors: what is decided when the actor itself fails. Default: `one_for_one()`. An actor that is the
+  /// child of a supervisor ends by default with the reason of its failure, and the supervisor decides.
   std::optional<actor_strategy> guardian{};
   std::optional<actor::mailbox> mailbox{};
-  /// These are added to the ones that the props have already.
+  /// `on_receive`, `on_send` and `on_init` are appended to those that the props already have.
   std::vector<receive_middleware> on_receive{};
   std::vector<send_middleware> on_send{};
-  /// These run once, in the new actor, before its first instance is made. An exception is a failure of the actor.
+  /// These run in the new actor, before its first instance is made. An exception is a failure of the actor; a restart
+  /// after it runs all of them again.
   std::vector<std::function<void(context&)>> on_init{};
-  /// Whether its children keep running when it is restarted. Default: they are stopped, and the restart waits for them.
+  /// Whether the children keep running when this actor is restarted. Default: they are stopped, and the restart waits
+  /// until they have ended.
   std::optional<bool> keep_children{};
-  /// How long its parent waits for it to stop, before it kills it; or `shutdown::brutal_kill()`, or
-  /// `shutdown::infinity()`. The time that its own children take is not included, because each has a limit of its own.
-  /// A poisoned actor has no limit while it handles its mail. Default: 5 s.
+  /// How long the parent waits for this actor to stop before the parent kills it; or `shutdown::brutal_kill()`, or
+  /// `shutdown::infinity()`. The time that the actor's own children take is not included, because each has a limit of
+  /// its own. A poisoned actor has no limit while it handles its mail. Default: 5 s.
   std::optional<coppice::shutdown> shutdown{};
-  /// How long this actor waits for a child that it has killed, before it abandons it: the process ends although its
-  /// code does not return. Default: 5 s.
+  /// How long this actor waits for a child that it has killed before it abandons the child: the process of the child
+  /// ends although its code does not return. Default: 5 s.
   std::optional<std::chrono::nanoseconds> abandon_after{};
 };
 
@@ -105,7 +107,7 @@ class behaving {
   using protocol = coppice::protocol<>;
   /// `initial` returns the first behaviour of every instance.
   explicit behaving(context& me, const std::function<behaviour()>& initial) { me.become_first(initial()); }
-  /// So that any message may be sent through an `actor_ref<behaving>`. The behaviour handles it.
+  /// Never called. It lets any message be sent through an `actor_ref<behaving>`; the behaviour handles the message.
   void handle(any_message) const {}
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/// Routers: an actor that forwards each message to one of its routees, with its sender and its call.
+/// A router is an actor that forwards each message, with its sender and its call, to one of its routees or to all of
+/// them.
 ///
 ///     const auto workers = me.spawn(pool_of(props<worker>(), {.how = routing::round_robin, .size = 4}));
 ///     me.cast<job>(actor_ref<worker>{workers.id()}, 1);        // as to one worker
@@ -35,22 +36,22 @@ struct pool_options {
 
 // Messages that a router itself handles:
 
-/// Has no effect if it is a routee already.
+/// Adds a routee. Has no effect if `who` is a routee already.
 struct add_routee {
   pid who;
 };
-/// A routee of a pool is poisoned: it handles its mail before it stops.
+/// Removes a routee. A pool also poisons it: the routee handles its mail before it stops.
 struct remove_routee {
   pid who;
 };
 struct get_routees {
   using reply = std::vector<pid>;
 };
-/// Changes the size of a pool: routees are spawned, or the youngest are removed. The smallest size is 1.
+/// Changes the size of a pool: routees are spawned, or those added last are removed. The smallest size is 1.
 struct resize_pool {
   std::size_t size;
 };
-/// A message to all routees, whatever the routing.
+/// Sends a message to all routees, whatever the routing: see `broadcast_of`.
 struct to_all_routees {
   std::function<void(context&, pid)> send;
 };

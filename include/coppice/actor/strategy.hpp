@@ -6,8 +6,9 @@
 ///                  .decide = decide_by(directive::escalate, on<io_error>(directive::resume))})
 ///     all_for_one({.wait = backoff{.first = 200ms, .cap = 30s, .jitter = 0.2}})
 ///
-/// A child that fails more often than the limit allows is stopped with the reason of its last failure. Restarts are
-/// counted for each child; with `all_for_one`, only for the child that failed.
+/// A child that fails more often than the limit allows is stopped with the reason of its last failure; with
+/// `all_for_one`, its siblings are stopped too. Restarts are counted for each child; with `all_for_one`, only for the
+/// child that failed.
 #include <exception>
 #include <functional>
 #include <limits>
@@ -136,8 +137,8 @@ template <class... Es>
   };
 }
 
-/// Published on the event stream when a parent, or the guardian of a top-level actor, has decided, before it is carried
-/// out.
+/// Published on the event stream when a parent, or the guardian of a top-level actor, has decided, before the decision
+/// is carried out.
 struct supervision_event {
   pid parent;  ///< the failed actor itself if its guardian has decided
   pid child;

@@ -9,12 +9,12 @@ class child_stopping : public duty {
   using duty::duty;
   /// Asks the child to stop; it is killed and then abandoned if it does not.
   void stop(child_record& c, const exit_reason& reason);
-  /// The same after the mail that the child has, without a limit.
+  /// Asks the child to stop when it has handled its mail, without a limit. A child that takes no mail is stopped.
   void drain(child_record& c, const exit_reason& reason);
-  /// All children, the last that was spawned first.
+  /// Stops or drains all children, in the reverse order of their spawns.
   void stop_all(const exit_reason& reason, bool drain_first);
-  /// Tells the parent that this actor is stopping and how long its children may take, so that the limit that the parent
-  /// has set for this actor does not include them.
+  /// Reports to the parent that this actor is stopping and how long its children may take, so that the limit that the
+  /// parent has set for this actor does not include them.
   void tell_parent();
   void child_ended(pid who, const exit_reason& reason);
   void remove(pid who);
@@ -26,7 +26,7 @@ class child_stopping : public duty {
 
  private:
   void begin(child_record& c, const exit_reason& reason);
-  /// How long a child may take from its latest step on until it has ended or was abandoned.
+  /// How long a child may take at most, after the latest step, until it has ended or was abandoned.
   [[nodiscard]] std::chrono::nanoseconds longest_end(const child_record& c) const;
   void tell_parent(std::chrono::nanoseconds longest);
   void wait(child_record& c, std::chrono::nanoseconds limit);

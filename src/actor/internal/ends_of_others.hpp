@@ -11,7 +11,7 @@ class ends_of_others : public duty {
   void unwatch(pid who);
   void receive_down(envelope& e);
   void receive_terminated(envelope& e);
-  /// False: it has to wait, and the payload is untouched.
+  /// False: the message has to wait, and its payload is untouched.
   [[nodiscard]] bool receive_exited(envelope& e);
 };
 

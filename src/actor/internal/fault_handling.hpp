@@ -17,7 +17,7 @@ class fault_handling : public duty {
 
   // -- 3. the parent carries out its decision
   void on(const signals::child_restart_due& s);
-  /// Restarts one child, whatever happens to its siblings.
+  /// Restarts this child only.
   void restart_child(child_record& c, const exit_reason& cause);
 
   // -- 4. the child follows
@@ -29,7 +29,7 @@ class fault_handling : public duty {
   // -- top-level actors
   void on(const signals::own_restart_due& s);
 
-  /// A signal to all children that are actors.
+  /// Sends a signal to all children that are actors, but not to `except`.
   template <class Signal>
   void tell_children(Signal s, pid except = {}) {
     if (!me_.rare) return;

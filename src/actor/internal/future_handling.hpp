@@ -10,7 +10,7 @@ class future_handling : public duty {
   void expect_answer(const std::shared_ptr<future_base>& f, std::chrono::nanoseconds timeout);
   void expect_end(pid who, const std::shared_ptr<future_base>& f, std::chrono::nanoseconds timeout);
   void receive_reply(envelope& e);
-  /// A `down`. False: no future waits for it.
+  /// Handles a `down`. False: no future waits for it.
   [[nodiscard]] bool receive_end(monitor_ref by, const terminated& notice);
   void on(const signals::future_timed_out& s);
   void on(const signals::end_wait_timed_out& s);

@@ -9,9 +9,9 @@ class handler_calls : public duty {
   using duty::duty;
   /// Consumes the payload of the envelope.
   void deliver(envelope& e);
-  /// A message about the actor or about others. Handlers for these are optional.
+  /// Delivers a message about the actor or about others, for which a handler is optional.
   void deliver_notice(const message_type& type, void* message);
-  /// The same for `started`: exceptions pass through.
+  /// The same, but exceptions pass through. Returns whether there was a handler.
   template <class E>
   bool notify(E event) {
     mail_origin nobody;
@@ -20,7 +20,7 @@ class handler_calls : public duty {
     through_middleware(self, plain<E>, &event, [&] { handled = dispatch(self, plain<E>, &event, true); });
     return handled;
   }
-  /// The same in a hook of the end of an instance: exceptions are logged and ignored.
+  /// The same for `restarting`, `stopping` and `stopped`: exceptions are logged and ignored, except broken invariants.
   template <class E>
   void notify_ignoring_exceptions(E event) {
     const message_type* before = std::exchange(t_.message, &plain<E>);
@@ -36,7 +36,7 @@ class handler_calls : public duty {
 
  private:
   void deliver_opened(envelope& e);
-  /// True: `whole` was moved out of its envelope.
+  /// Returns whether the message was moved out of `whole`, its envelope. Null: it has none.
   bool run_message(mail_origin& origin, const message_type& type, void* message, envelope* whole);
   void note_unhandled(mail_origin& origin, const message_type& type, const envelope& whole);
   [[nodiscard]] bool call_rest_handler(context& self, envelope& whole, bool& moved);

@@ -10,13 +10,13 @@ class life_cycle : public duty {
   void begin(const start_letter& first);
   void restart(const exit_reason& cause) { on(life_event::restart_ordered, cause); }
   void stop(const exit_reason& reason) { on(life_event::stop_ordered, reason); }
-  /// Stops after the mail that the children have.
+  /// Stops when the children have handled their mail.
   void drain() { on(life_event::drain_ordered, exit_reason::normal()); }
   /// No child has to be waited for any more.
   void children_done() { on(life_event::children_done); }
-  /// The failure was answered with `resume`, and the children were told.
+  /// Executes the action of `failure_resumed`, when the children were resumed.
   void execute(life_action what) { execute(what, {}, false); }
-  /// Takes up what had to wait: failures of children, then mail.
+  /// Continues with what had to wait: failures of children, then mail.
   void continue_work();
 
  private:

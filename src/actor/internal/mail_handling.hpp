@@ -8,25 +8,25 @@ class mail_handling : public duty {
  public:
   using duty::duty;
   [[nodiscard]] verdict receive(envelope& e);
-  /// Handles the mail that was put aside, in a turn of its own, before what is in the queue.
+  /// Schedules the mail that was put aside, which is handled before the mail in the queue.
   void continue_with_mail();
   void replay();
-  /// A limited mailbox has mail.
+  /// Takes one message from a mailbox with a limit or with priorities.
   void receive_under_policy();
   void check_receive_timeout(receive_check check);
-  /// The oldest of the stash are received next.
+  /// The oldest messages of the stash are received next.
   void unstash(std::size_t how_many);
-  /// An envelope that this actor made itself, for later.
+  /// Puts aside an envelope that this actor has made itself.
   void put_aside(envelope* e);
 
  private:
   void receive_outside_of_queue(envelope& e);
-  /// Messages about the actor and about other processes. False: it is mail for the handlers. `kept`: it has to wait,
-  /// and the caller puts it aside.
+  /// Receives messages about the actor and about other processes. False: it is mail for the handlers. `v` is `kept`:
+  /// the message has to wait, and the caller puts it aside.
   [[nodiscard]] bool receive_system_message(envelope& e, verdict& v);
 };
 
-/// Whether the process was abandoned while user code ran. Then nothing else of it may happen.
+/// Whether the process was abandoned while user code ran. Then the actor must do nothing more.
 [[nodiscard]] bool was_abandoned(const turn& t);
 
 /// Publishes the envelope being handled: a thread that abandons the actor has to answer the calls in it.

@@ -64,7 +64,8 @@ template <class A, class M>
 // NOLINTNEXTLINE(readability-static-accessed-through-instance): the handler may be static
 inline constexpr bool gives_nothing<A, M> = std::is_void_v<decltype(std::declval<A&>().handle(std::declval<M>()))>;
 
-/// Delivers mail that carries its handler. The kernel calls it directly while the actor takes mail.
+/// Delivers mail that carries its handler. The kernel calls it directly while the body's type is
+/// `actor_class::direct`.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
 void deliver_to_actor(body& b, turn& t, envelope& e) {
   auto& mine = static_cast<actor_body<A>&>(b);
@@ -209,7 +210,7 @@ template <class A>
 actor_body<A>::actor_body(std::shared_ptr<const actor_settings> s, actor_birth how)
     : actor_core{class_of<A>, std::move(s), how} {}
 
-/// `type` with the handler of class `A` for the message, if `A` has one.
+/// `untyped` with the handler of class `A` for the message, if `A` has one.
 template <class A, class M, class Payload, void* (*open)(envelope&, mail_origin&)>
 consteval message_type with_handler(const message_type& untyped) {
   message_type type = untyped;

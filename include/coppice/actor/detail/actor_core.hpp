@@ -49,7 +49,7 @@ struct behaviour_stack {
 /// Parts that few actors need. Allocated on first use.
 struct rare_parts {
   child_table children;
-  std::optional<time_point> children_end_by;  // as the parent was told while this actor stops; empty: it was not told
+  std::optional<time_point> children_end_by;  // as reported to the parent while this actor stops; empty: not reported
   std::vector<signals::child_failed> undecided;  // failures that arrived while this actor could not decide
   child_record own;                              // of a top-level actor, for its guardian
   watch_list watches;
@@ -108,7 +108,7 @@ struct actor_core : life_status {
     parts().receive_timeout.set(k, id(), after);
     set_slow_path(slow_path::receive_timeout, after != no_timeout);
   }
-  /// Whether a message may be handled now. No while older mail is aside, except for that mail itself.
+  /// Whether a message may be handled now. While older mail is aside, only that mail may be.
   [[nodiscard]] bool next_in_turn() const noexcept { return takes_mail() && (aside.replaying || aside.empty()); }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers; }
 

@@ -35,8 +35,8 @@ struct actor_settings {
 
 /// What the library has to know of an actor's class.
 struct actor_class {
-  /// Mail that carries its handler compares its `for_body` with the body's type. `direct` matches, `indirect` does not:
-  /// while an actor is suspended, stopping or otherwise in need of a closer look, its type is `indirect` and all its
+  /// Mail that carries its handler goes to the handler directly if its `for_body` is the body's type. That type is
+  /// `direct` only while the actor takes mail and has no `life_status::slow_path`. Otherwise it is `indirect`, and all
   /// mail goes through `offer`.
   body_type direct{};
   body_type indirect{};

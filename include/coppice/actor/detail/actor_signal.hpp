@@ -1,8 +1,8 @@
 #pragma once
-/// What actors tell each other, and themselves, ahead of their mail.
+/// Signals between actors, and from an actor to itself. They are handled before mail.
 ///
-/// A handler does not stop or restart its own actor directly: that, and the end of a wait, becomes a signal, which is
-/// handled after the handler has returned. (`context::fail` is the exception: it changes the state at once.)
+/// A handler does not stop or restart its own actor directly. A stop, a restart and the end of a wait are signals,
+/// which are handled after the handler has returned. (`context::fail` is the exception: it changes the state at once.)
 #include <exception>
 #include <variant>
 
@@ -14,7 +14,7 @@ namespace signals {
 
 // -- from a child to its parent
 
-/// The child waits for a decision.
+/// The child has failed and waits for a decision.
 struct child_failed {
   pid child{};
   std::uint64_t instance = 0;  ///< as the parent counts; an older number means that the failure was already answered
@@ -38,13 +38,13 @@ struct child_is_ending {
 struct suspend {};
 /// Ends one `suspend`.
 struct resume {};
-/// The answer to the child's own failure.
+/// Resumes the child after its own failure.
 struct resume_own_failure {
   std::uint64_t instance = 0;
 };
 struct restart {
   std::uint64_t instance = 0;  ///< the number of the new instance
-  bool was_suspended = false;  ///< it was suspended for this restart, which ends that suspension
+  bool was_suspended = false;  ///< the child was suspended until this restart, which ends that suspension
   exit_reason cause{};
 };
 
@@ -86,7 +86,8 @@ struct end_wait_timed_out {
   std::uint64_t monitor = 0;
 };
 
-// -- from a mailbox policy to an actor that sends: full from `put`, room from `take` or `close` of the receiver
+// -- from the mailbox policy of a receiver to a sender: `put` sends `receiver_full`, `take` and `close` send
+//    `receiver_has_room`
 
 /// The mailbox of `receiver` is full: this actor handles no mail until there is room.
 struct receiver_full {
@@ -98,7 +99,7 @@ struct receiver_has_room {
 
 // -- from an actor to itself, about a wait for room
 
-/// The receiver did not have room in time: its signals sent before this one are ignored from now on.
+/// The receiver did not have room in time: signals that it sent before this timeout are ignored from now on.
 struct wait_for_room_timed_out {
   pid receiver{};
   std::uint64_t wait = 0;
@@ -120,12 +121,12 @@ struct actor_signal {
       what;
 };
 
-/// Sends a signal that is handled before the mail of `to`. It is an `actor_signal`, or one of those that it can hold.
+/// Sends a signal that is handled before the mail of `to`. `Signal` is `actor_signal` or one of its alternatives.
 template <class Signal>
 void send_signal(kernel& k, pid to, Signal&& s) {
   k.send_fast(to, make_letter<actor_signal>(plain<actor_signal>, std::forward<Signal>(s)));
 }
-/// The same to the caller itself, after a while.
+/// Sends a signal to the calling actor itself when `after` has passed.
 [[nodiscard]] timer_ref arm_signal(kernel& k, pid me, std::chrono::nanoseconds after, actor_signal s);
 
 }  // namespace coppice::detail

@@ -4,7 +4,7 @@
 
 namespace coppice::detail {
 
-/// The actor's own signal to handle the mail that was put aside.
+/// Wakes the actor to handle the mail that was put aside.
 struct replay_mail {};
 
 /// Envelopes are owned by this list until they are taken. Thread safety: the owner of the process only.

@@ -50,7 +50,7 @@ class child_table {
   [[nodiscard]] std::vector<child_record*> in_order();
   [[nodiscard]] std::uint64_t next_place() noexcept { return ++places_; }
   void add(child_record c);
-  /// Removes a child and returns what is known of it.
+  /// Removes a child and returns its record.
   child_record remove(pid who);
   [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
   [[nodiscard]] auto begin() const noexcept { return records_.begin(); }

@@ -8,11 +8,11 @@ namespace coppice::detail {
 class instance_holder {
  public:
   [[nodiscard]] bool exists() const noexcept { return exists_; }
-  /// Counts the instances. Timers and continuations remember it, and are ignored after the end of their instance.
+  /// Counts the instances. A continuation stores the number, and is dropped if its instance has ended.
   [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
   void begin_next_generation() noexcept { ++generation_; }
 
-  /// Runs the constructor. What that throws passes through, and there is no instance then.
+  /// Runs the constructor. If it throws, the exception passes through and there is no instance.
   void make(actor_core& core, context& me, const actor_class& type) {
     ensure(!exists_, "an instance was made although the actor has one");
     type.make(core, me);

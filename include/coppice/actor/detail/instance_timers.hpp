@@ -41,7 +41,7 @@ class receive_timeout_check {
   [[nodiscard]] std::chrono::nanoseconds limit() const noexcept { return limit_; }
   /// `no_timeout` turns the timeout off.
   void set(kernel& k, pid me, std::chrono::nanoseconds limit);
-  /// At the end of the instance: checks that are on their way are ignored.
+  /// Turns the timeout off at the end of the instance. Checks in flight are ignored.
   void forget() noexcept;
   void note_message(time_point now) noexcept { last_message_ = now; }
   [[nodiscard]] bool is_current(receive_check check) const noexcept { return check.number == number_; }

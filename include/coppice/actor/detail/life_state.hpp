@@ -1,8 +1,9 @@
 #pragma once
 /// The life of an actor as a table: in each state, what an event leads to.
 ///
-/// `life_status::change` executes the table. A pair that is not listed cannot happen in a correct program; `ensure`
-/// ends the actor if it does. An event listed with `ignore` can arrive late and has no effect.
+/// `life_status::change` looks the pair up and changes the state; its caller carries out the action. A pair that is not
+/// listed cannot happen in a correct program; `ensure` ends the actor if it does. An event listed with `ignore` can
+/// arrive late and has no effect.
 ///
 /// Suspension is not a state. It is counted apart, because several ancestors can suspend an actor at the same time.
 #include <array>
@@ -17,7 +18,7 @@ enum class life : std::uint8_t {
   creating,                  ///< an instance is being made, up to the end of its `started` handler
   running,                   ///< handles its mail, unless it is suspended
   failed,                    ///< has reported a failure and waits for the decision
-  restarting,                ///< the old instance has been told; its children are stopping
+  restarting,                ///< the old instance has received `restarting`; its children are stopping
   restarting_after_failure,  ///< the same, and a failure of its own is answered by this restart
   draining,                  ///< stopping; its children still handle the mail they have
   stopping,                  ///< waits for its children to end
@@ -32,7 +33,7 @@ enum class life_event : std::uint8_t {
   failure_resumed,  ///< the failure was answered with `resume`
   restart_ordered,  ///< the parent, or the guardian, decided to restart it
   children_done,    ///< no child has to be waited for any more
-  drain_ordered,    ///< stop after the mail, as `poison` asks
+  drain_ordered,    ///< a poison pill was taken from the mail: stop, but let the children handle their mail first
   stop_ordered,     ///< stop now
 };
 inline constexpr std::size_t life_event_count = 8;
@@ -43,14 +44,14 @@ enum class life_action : std::uint8_t {
   ignore,            ///< the event has no effect in this state
   create_instance,   ///< make the first instance
   take_mail,         ///< continue with mail
-  report_failure,    ///< suspend the children and report to the parent
-  begin_restart,     ///< tell the instance and stop its children
+  report_failure,    ///< suspend the children and report to the parent or the guardian
+  begin_restart,     ///< deliver `restarting` to the instance; stop its children unless `keep_children` is set
   replace_instance,  ///< destroy the old instance and make a new one
-  begin_stop,        ///< tell the instance and stop its children
-  drop_and_stop,     ///< destroy the instance, which was told about a restart, and stop the children
+  begin_stop,        ///< deliver `stopping` to the instance and stop its children
+  drop_and_stop,     ///< destroy the instance, which has received `restarting` (no `stopping`), and stop the children
   hurry_children,    ///< tell the children to stop without handling their mail
-  report_waiting,    ///< tell the parent, which has just set a limit, that children are still stopping
-  end_process,       ///< tell the instance and end
+  report_waiting,    ///< asked to stop while already stopping: report to the parent how long the children may take
+  end_process,       ///< deliver `stopped` to the instance and end the process
   none,              ///< only the state changes
 };
 

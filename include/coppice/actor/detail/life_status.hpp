@@ -3,8 +3,8 @@
 ///
 /// Every setter publishes the result: the type of the body, which decides whether mail may be handed to its handler
 /// directly, and the flag by which the kernel knows that this actor only puts its mail aside. There is no other way to
-/// change them, so the published values cannot be out of date. While an instance is created nothing is published: that
-/// takes a part of one turn, in which the kernel does not look, and the state after it is published.
+/// change them, so the published values cannot be out of date. While an instance is created nothing is published: the
+/// kernel does not read the values before the creation is over, and then the new state is published.
 #include <coppice/actor/detail/actor_settings.hpp>
 #include <coppice/actor/detail/guarded_counter.hpp>
 #include <coppice/actor/detail/life_state.hpp>
@@ -15,10 +15,10 @@ namespace coppice::detail {
 /// Thread safety: the owner of the process only.
 class life_status : public body {
  public:
-  /// Reasons for which mail of a running actor needs a closer look than its handler.
+  /// Reasons why the mail of a running actor cannot go to its handler directly.
   enum class slow_path : std::uint8_t { middleware = 1, behaviours = 2, receive_timeout = 4, mail_aside = 8 };
 
-  /// `suspended`: the suspensions that the actor begins with, those of the parent that spawned it.
+  /// `suspended`: how many suspensions the actor begins with, which is the number of its parent.
   life_status(const actor_class& c, std::uint32_t suspended) noexcept
       : body{&c.indirect}, class_{&c}, suspensions_{suspended} {}
   life_status(const life_status&) = delete;
@@ -40,7 +40,8 @@ class life_status : public body {
   }
   [[nodiscard]] bool is_stopping() const noexcept { return state_ == life::stopping || state_ == life::draining; }
   [[nodiscard]] bool has_ended() const noexcept { return state_ == life::ended; }
-  /// Whether a failure of its own has not been answered yet. Such a failure counts as one suspension.
+  /// Whether the actor has failed and has been neither resumed nor restarted yet. Such a failure counts as one
+  /// suspension.
   [[nodiscard]] bool failure_is_open() const noexcept {
     return state_ == life::failed || state_ == life::restarting_after_failure;
   }
@@ -49,16 +50,16 @@ class life_status : public body {
     return suspensions_.value() + (failure_is_open() ? 1U : 0U);
   }
 
-  /// The first turn of the process.
+  /// Called in the first turn of the process.
   void set_id(pid id) noexcept { id_ = id; }
   /// Executes one row of the table in life_state.hpp and returns the action of that row.
   [[nodiscard]] life_action change(life_event event);
-  /// An `ensure` has fired: whatever the state, the actor is at its end.
+  /// An `ensure` has fired: the actor ends, whatever its state.
   void set_broken() noexcept;
 
   void suspend();
   void end_suspensions(std::uint32_t how_many);
-  /// One suspension more will end with the restart that is ordered now.
+  /// The restart that is ordered now will end one suspension more.
   void add_suspension_of_restart() { suspensions_of_restart_.raise(); }
   /// Ends the suspensions that were waiting for the restart, and returns how many there were.
   [[nodiscard]] std::uint32_t end_suspensions_of_restart();

@@ -59,7 +59,7 @@ consteval message_type form_of() {
 }
 template <class M>
 inline constexpr message_type plain<sent<M>> = form_of<sent<M>, M, &open_sent<M>, &in_sent<M>>();
-/// A full mailbox accepts it: dropping it would end a repeating timer.
+/// A full mailbox accepts the message of a timer: dropping it would end a repeating timer.
 template <class M>
 consteval message_type timed_type() {
   message_type type = form_of<timed<M>, M, &open_timed<M>, &in_timed<M>>();
@@ -109,7 +109,7 @@ template <class M>
       return e;
     }
   }
-  // A caller that was answered, or will be answered by another process, does not wait for a message.
+  // The sender of a call is left out: it was answered, or another process answers it, and it expects nothing else.
   if (origin.sender && !origin.called)
     return make_letter<sent<content>>(plain<sent<content>>, origin.sender, std::forward<M>(message));
   return make_mail<content>(plain<content>, std::forward<M>(message));

@@ -1,10 +1,10 @@
 #pragma once
-/// The futures that an actor waits for: answers to its requests, and ends of other processes.
+/// The futures that an actor waits for: replies, results of blocking work, and ends of other processes.
 #include <coppice/actor/future.hpp>
 
 namespace coppice::detail {
 
-/// A future is done while its actor could not run the continuations: they run later.
+/// A message of an actor to itself: the future is done, and its continuations run as soon as the actor takes mail.
 struct continuation_ready {
   std::shared_ptr<future_base> future;
 };
@@ -19,9 +19,9 @@ class pending_futures {
   [[nodiscard]] pointer take_end(std::uint64_t monitor);
   /// Null: there is none with that number.
   [[nodiscard]] const future_base* find_answer(std::uint64_t number) const;
-  /// A future that was done while the actor stops. Its continuations do not run, but their callers get an error.
+  /// A future that became done while the actor was stopping. Its continuations do not run; their callers get an error.
   void add_too_late(pointer f) { done_too_late_.push_back(std::move(f)); }
-  /// The instance has ended: its continuations do not run.
+  /// Drops the continuations of an instance that has ended.
   void drop_continuations() noexcept;
   /// Fails all pending futures, because the actor has ended.
   void fail_all(kernel& k, const loss& how);

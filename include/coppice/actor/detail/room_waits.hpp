@@ -10,7 +10,7 @@ namespace coppice::detail {
 class room_waits {
  public:
   struct wait {
-    guarded_counter messages{};  // without room
+    guarded_counter messages{};  // messages that wait for room
     std::uint64_t number = 0;
     timer_ref deadline{};
     bool timed_out = false;  // ignore signals the receiver sent before the timeout
