@@ -14,7 +14,7 @@ void job_base::finish(kernel& k) {
 
 void fail_unstarted(job_base& job) {
   const loss how = loss_by(process_here());
-  if (how.what != loss::kind::ended) return;  // it could not even be spawned, and its owner knows
+  if (how.what != loss::kind::ended) return;  // the process could not be spawned, which its owner knows
   if (!job.answered.exchange(true)) job.fail(kernel_here(), job, *how.why);
 }
 
@@ -28,14 +28,15 @@ void job_base::must_be_mine() const {
 void job_base::cut_link() {
   if (!std::exchange(linked, false)) return;
   turn* t = turn_here();
-  if (t == nullptr || t->k->pid_of(*t->p) != caller) return;  // the owner ends, or was ended in another process's turn
-  // The link that the job makes itself may still be in flight. It is recorded first: an unknown link cannot be cut, and
-  // would arrive later.
+  if (t == nullptr || t->k->pid_of(*t->p) != caller) return;  // the owner is ending, perhaps in another process's turn
+  // The link that the job makes itself may still be in flight. It is recorded first, because a link that the owner does
+  // not know cannot be cut, and would arrive later.
   if (links_itself) t->k->adopt(*t->p, caller, who, true, {});
   const kernel_section mine{*t->p, caller.serial()};
   if (!mine) return;  // the owner was abandoned, and its links have been notified
   t->k->unlink(*t->p, who);
-  // The result reports the end of the job: drop an exit that an owner which traps exits has received already.
+  // The result reports the end of the job, so an `exited` that is already in the mailbox of an owner that traps exits
+  // is dropped.
   if (t->p->process->type != &coroutine::type_of) return;
   const auto from_it = [](const envelope& e, std::uint64_t it) {
     const auto& x = static_cast<const letter<exited>&>(e).body;
@@ -74,7 +75,7 @@ task<bool> end_job(std::shared_ptr<job_base> job, exit_reason how, std::chrono::
 }
 
 void check_stream(const stream_options& how) {
-  if (how.timeout.count() <= 0) throw std::invalid_argument{"stream_options::timeout must be more than nothing"};
+  if (how.timeout.count() <= 0) throw std::invalid_argument{"stream_options::timeout must be more than 0"};
   if (how.buffer == 0) throw std::invalid_argument{"stream_options::buffer must be at least 1"};
 }
 

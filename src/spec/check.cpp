@@ -25,7 +25,7 @@ namespace {
 /// Collects the faults of one child.
 class child_check {
  public:
-  /// `place`: among the children of its supervisor, from 0.
+  /// `place`: its position among the children of its supervisor, from 0.
   child_check(const child_spec& spec, std::size_t place, const std::vector<std::string>& above,
               std::vector<spec_fault>& into)
       : spec_{spec}, place_{place}, above_{above}, into_{into} {}

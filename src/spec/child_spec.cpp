@@ -5,14 +5,14 @@ namespace coppice {
 
 namespace detail {
 
-// NOLINTNEXTLINE(cppcoreguidelines-rvalue-reference-param-not-moved): nothing is spawned here
+// NOLINTNEXTLINE(cppcoreguidelines-rvalue-reference-param-not-moved): this default spawns nothing
 result<pid> recipe::spawn(kernel&, birth&&) const {
   ensure(false, "a child with a start function was to be spawned by its supervisor");
   return pid{};
 }
 
 task<start_result> recipe::run(self&) const {
-  ensure(false, "a child without a start function was to be started by one");
+  ensure(false, "the start function of a child that has none was to be run");
   co_return start_result{ignored{}};
 }
 

@@ -30,7 +30,7 @@ void log_line(kernel& k, log_level level, stop_step step, const stop_target& tar
 }  // namespace
 
 void log_step(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited) {
-  // The first step is what everybody expects. The later ones mean that the process did not stop in time.
+  // The first step is the normal case. Each later step means that the process did not stop in time.
   const bool frozen = step == stop_step::ask && k.is_frozen(target.who);
   const log_level level = !waited && !frozen           ? log_level::debug
                           : step == stop_step::abandon ? log_level::error
@@ -39,7 +39,7 @@ void log_step(kernel& k, stop_step step, const stop_target& target, std::optiona
   switch (step) {
     case stop_step::ask:
       log_line(k, level, step, target,
-               frozen ? " is frozen: it is asked to stop, and can't before a thaw" : " was asked to stop");
+               frozen ? " was asked to stop, but is frozen: it can't stop before a thaw" : " was asked to stop");
       return;
     case stop_step::kill:
       log_line(k, level, step, target,
@@ -59,7 +59,7 @@ bool carry_out(kernel& k, stop_step step, const stop_target& target, std::option
     case stop_step::ask: k.send_exit(target.who, {target.by, ask_with, false}); break;
     case stop_step::kill: k.send_exit(target.who, {target.by, exit_reason::kill(), false}); break;
     case stop_step::abandon:
-      // Without effect on a process that is not inside its code any more: its kill takes effect by itself.
+      // `abandon` has no effect on a process that has returned from its code; the kill ends that process.
       if (!k.abandon(target.who)) return false;
       break;
   }
@@ -74,7 +74,8 @@ taken_step take_step(kernel& k, stop_ladder& ladder, const stop_limits& limits, 
   const stop_rung rung = ladder.next(limits);
   const bool abandoned = carry_out(k, rung.what, target, waited, ask_with);
   const bool in_vain = rung.what == stop_step::abandon && !abandoned && before != stop_step::abandon;
-  if (in_vain && k.logs(log_level::error))  // not alive: it is in its destructors, and its end was not reported yet
+  // A process that is not alive here is still in its destructors: its end has not been reported yet.
+  if (in_vain && k.logs(log_level::error))
     log_line(k, log_level::error, rung.what, target,
              " did not end within " + to_string(*waited) + " after it was killed and can't be abandoned: " +
                  (k.alive(target.who) ? "it is about to end" : "it is ending; perhaps a destructor does not return"));

@@ -1,4 +1,4 @@
-// The words of this library: enumerators, durations and descriptions as text.
+// Enumerators, durations and descriptions as text.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -36,10 +36,10 @@ result<pid> spawn_by(self& me, const child_spec& spec, std::uint64_t number) {
   }
 }
 
-// The unusual ways are functions of their own, so that the frame of the usual one is small.
+// The rare paths are functions of their own, so that the coroutine frame of the common path is small.
 
-/// A start that took too long: kills the process, and abandons it if that takes too long as well. Returns the error of
-/// the start.
+/// Ends a process whose start took too long: kills it, and abandons it if it does not end after the kill. Returns the
+/// error of the start.
 task<error> end_late_start(self& me, pid who, const child_spec& spec,
                            std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& others) {
   process_stop stop{
@@ -110,7 +110,7 @@ task<start_result> start_process(self& me, child_spec spec) {
 
 namespace {
 
-/// Accepts no message; looks at the exits only.
+/// Takes no message from the mailbox; shows `others` the exits in it.
 struct exit_viewer : waiter {
   death_watcher& others;
   explicit exit_viewer(death_watcher& o) noexcept : waiter{&how}, others{o} {}
@@ -121,8 +121,8 @@ struct exit_viewer : waiter {
   static constexpr wait_type how{.take = &take, .expire = nullptr};
 };
 
-/// A monitor if the end of the process would not become known without one: it was started by another process, or has
-/// ended before.
+/// A monitor if this process would not be notified of the end without one, because `who` was spawned by another process
+/// or has already ended; otherwise none.
 monitor_ref watch_if_needed(self& me, pid who) {
   return me.host().end_will_be_known(me.process(), who) ? monitor_ref{} : me.monitor(who);
 }
@@ -141,7 +141,7 @@ std::optional<stopped_process> stop_at_once(self& me, pid who, shutdown how) {
   return stopped_process{.reason = brutal ? exit_reason::killed() : exit_reason::shutdown()};
 }
 
-// The link stays: if this process dies meanwhile, the child does not outlive it.
+// The link stays: if this process ends during the stop, the child ends too.
 task<stopped_process> stop_process(self& me, pid who, const child_spec& spec,
                                    std::optional<std::chrono::nanoseconds> abandon_after, death_watcher& others) {
   const monitor_ref watched = watch_if_needed(me, who);

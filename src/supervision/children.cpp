@@ -1,4 +1,4 @@
-// Starting and stopping children. What happens when one ends is in restart.cpp.
+// Starting and stopping children. What happens when a child ends by itself is in restart.cpp.
 #include "internal/children.hpp"
 
 #include "internal/parallel_stop.hpp"
@@ -122,7 +122,7 @@ task<void> children::stop_together(self& me) {
 }
 
 task<void> children::terminate_one(self& me, supervised& c) {
-  // Nobody waits for the child in vain: its siblings are started without it.
+  // The siblings that wait for the restart of the child are started without it.
   std::vector<supervised*> due = take_due(me, {}, c);
   const pid who = mark_down(me, c);
   if (who) {
@@ -135,26 +135,28 @@ task<void> children::terminate_one(self& me, supervised& c) {
   if (!due.empty()) (void)co_await start_due(me, std::move(due));
 }
 
-/// Before a stop: the child is down from here on, and no restart is pending. Returns its process; nobody if it was
-/// down.
+/// Marks a child as down before it is stopped, and cancels its pending restart. Returns its process; nobody if it was
+/// down already.
 pid children::mark_down(self& me, supervised& c) {
   pending_.cancel(me, c);
   return std::exchange(c.state, child_state::undefined) == child_state::running ? c.who : pid{};
 }
 
-/// Nothing: the process has to be asked. With `abandon_after` that is always so: the supervisor could not tell that it
-/// waits for the destructors of the child if they ran in its own turn.
+/// Stops an idle process at once. Nothing: it must be stopped by the steps of the ladder. With `abandon_after` that is
+/// always so: at once, the destructors of the child would run in the turn of the supervisor, which could not abandon
+/// the child if they do not return.
 std::optional<stopped_process> children::stop_if_idle(self& me, pid who, const supervised& c) {
   if (rules_.abandon_after) return std::nullopt;
   return stop_at_once(me, who, *c.spec.shutdown);
 }
 
-/// After a stop. Without a decision nothing is recorded: the supervisor ends.
+/// Records and reports that a child was stopped. Without a decision nothing is added to its history, because the
+/// supervisor ends.
 void children::note_stop(self& me, supervised& c, pid who, stopped_process how, time_point now,
                          const std::optional<exit_decision>& why) {
   ensure(c.state == child_state::undefined, "a child was stopped that is not marked as down");
   const bool ended_before = how.reason.what() == exit_reason::kind::noproc;
-  // Its reason is in the mailbox, unless the child had unlinked itself.
+  // The exit with its reason is in the mailbox, unless the child had unlinked itself.
   if (ended_before && !running_.ended_early(who)) look_at_saved_exits(me, running_);
   running_.remove(who);
   if (std::optional<exit_reason> early = running_.take_early(who); early && ended_before)
@@ -163,7 +165,7 @@ void children::note_stop(self& me, supervised& c, pid who, stopped_process how, 
   if (why) c.history.add({now, now - c.since, std::move(how.reason), *why, who});
 }
 
-/// An error in the log if the child did not end as it was asked to.
+/// Logs an error if the child did not end as it was asked to.
 void children::report_stop(self& me, const supervised& c, pid who, const stopped_process& s) {
   using kind = exit_reason::kind;
   const bool permanent = c.spec.restart == restart::permanent;

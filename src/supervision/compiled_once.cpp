@@ -1,4 +1,4 @@
-// The servers of this library, instantiated once for all who use them.
+// The templates of the supervisors, instantiated once, so that their users do not compile them.
 #include <coppice/supervision/job_supervisor.hpp>
 
 namespace coppice::detail {

@@ -1,5 +1,4 @@
-// A supervisor whose children come and go. The restarts of its children are in restart.cpp, as those of all
-// supervisors.
+// A supervisor whose children are added and removed while it runs. Restarts are in restart.cpp, as for all supervisors.
 #include <coppice/supervision/dynamic_supervisor.hpp>
 
 #include "internal/children.hpp"

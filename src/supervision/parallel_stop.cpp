@@ -3,8 +3,8 @@
 namespace coppice::detail {
 
 void parallel_stop::add(pid who, const child_spec& spec) {
-  // Monitored in any case. A child that has unlinked itself would be reported by `child_ended`, which is lost while
-  // this process does not wait for it.
+  // Every child is monitored. Without a monitor, the end of a child that has unlinked itself would be reported by
+  // `child_ended`, which is dropped when this process does not wait for just this child.
   leaving l{.spec = &spec, .watched = me_.monitor(who)};
   take_step(who, l, me_.now());
   leaving_.insert(who, l);

@@ -41,8 +41,8 @@ pid partitions::at_hash(std::uint64_t hash) const {
 
 namespace {
 
-/// Starts a child by its own recipe and puts its process into the table. The process can be found before its `init` is
-/// done; its mail waits until then.
+/// Starts a child by its own recipe and puts its process into the table. A process that is spawned can be found before
+/// its `init` is done; its mail waits until then.
 class partition_recipe final : public detail::recipe {
  public:
   partition_recipe(child_start inner, std::shared_ptr<partitions::table> where, std::size_t partition)
@@ -102,7 +102,7 @@ task<result<std::size_t>> resize(ref<supervisor> sup, partitions where, std::siz
   }
   for (std::size_t i = before; i < count; ++i) {
     const result<pid> started = co_await restart_child(sup, std::to_string(i));
-    // A restart of the whole group has started children of partitions that were not in use.
+    // `running`: a restart of the whole group has started the child although its partition was not in use.
     if (!started && started.error().code() != supervision_errc::running) co_return std::unexpected{started.error()};
     table.in_use.store(i + 1, std::memory_order_release);
   }

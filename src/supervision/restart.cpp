@@ -1,5 +1,5 @@
-// From the exit of a child to the start of its successor, from top to bottom. OTP's supervisor.erl has the same rules
-// in the same order.
+// From the exit of a child to the start of its successor, from top to bottom. Apart from backoffs, the rules are those
+// of OTP's supervisor; the scenarios in conformance/ compare the two.
 #include <algorithm>
 
 #include "internal/children.hpp"
@@ -31,7 +31,7 @@ task<void> children::handle_exit(self& me, exited x) {
   if (group.size() > 1) co_await stop_group(me, group, c);
 }
 
-// ---- 2. It is not restarted: a temporary child, or a transient one that ended normally.
+// ---- 2. The child is not restarted: it is temporary, or transient and its end was not abnormal.
 
 void children::stays_down(self& me, supervised& c, const exited& x) {
   const time_point now = me.now();
@@ -58,7 +58,7 @@ void children::shut_down_if_done(self& me, const std::string& id, const exit_rea
   me.stop(exit_reason::shutdown());
 }
 
-// ---- 3. It is restarted, unless there were too many restarts: then the supervisor gives up.
+// ---- 3. The child is to be restarted. After too many restarts the supervisor gives up instead.
 
 void children::record_exit(self& me, supervised& c, const exited& x, time_point now) {
   c.history.add({now, now - c.since, x.reason, exit_action::restarted, x.from});
@@ -96,8 +96,9 @@ void children::give_up(self& me, supervised& c) {
   me.stop(exit_reason::shutdown());
 }
 
-// ---- 4. With a backoff it waits before the restart. Its group does not run without it: the others are stopped now and
-// wait for it. They are started together with it, even if an upgrade changes the strategy meanwhile.
+// ---- 4. A child with a backoff waits before the restart. Its group does not run without it: the other children of the
+// group are stopped now and wait for it. They are started together with it, even if an upgrade changes the strategy
+// meanwhile.
 
 void children::delay(self& me, supervised& c, std::chrono::nanoseconds wait) {
   pending_.add_timer(me, c, wait);
@@ -111,12 +112,13 @@ task<void> children::handle_backoff_over(self& me, timer_ref wait) {
   if (c != nullptr) (void)co_await restart(me, *c);
 }
 
-// ---- 5. The restart. By the strategy it concerns the child alone, all children, or those behind it as well: the
-// others are stopped in reverse order, then all are started in order.
+// ---- 5. The restart. The strategy decides which group is restarted: the child alone, all children, or the child and
+// those behind it. The others are stopped in reverse order, then the whole group is started in order.
 
 task<result<void>> children::restart(self& me, supervised& c) {
   ensure(!c.running(), "a running child was to be restarted");
-  // From here on the child is down like the others: if one before it fails to start, that one is tried again.
+  // From here on the child has no pending restart of its own: if a sibling before it fails to start, the next attempt
+  // for that sibling starts this child, too.
   c.state = child_state::undefined;
   const restart_range group = group_of(c);
   ensure(group.contains(c.place), "the group to restart does not contain the child that ended");
@@ -124,7 +126,7 @@ task<result<void>> children::restart(self& me, supervised& c) {
   return alone ? restart_alone(me, c) : restart_group(me, group, c);
 }
 
-/// The usual case, without the list of the others.
+/// The common case, without a list of siblings.
 task<result<void>> children::restart_alone(self& me, supervised& c) {
   start_result started = co_await launch(me, c);
   co_return note_restart(me, c, std::move(started), me.now());
@@ -136,8 +138,8 @@ task<result<void>> children::restart_group(self& me, restart_range group, superv
   co_return started;
 }
 
-/// Stops the other children of the group. Children outside of it that wait for one of the group wait for `c` from now
-/// on; there are some only after an upgrade to another strategy.
+/// Stops the other children of the group. Children that wait for one of the group wait for `c` from now on, also those
+/// outside the group, which exist only after an upgrade to another strategy.
 task<void> children::stop_group(self& me, restart_range group, supervised& c) {
   if (pending_.followers() > 0)
     list_.for_each([&](supervised& each) {
@@ -147,11 +149,12 @@ task<void> children::stop_group(self& me, restart_range group, supervised& c) {
 }
 
 namespace {
-constexpr std::size_t stops_per_turn = 64;  // children stopped without a message before other processes may run
+constexpr std::size_t stops_per_turn = 64;  // idle children that are stopped before other processes may run
 }
 
-/// Stops the children in the range, the last one first, except the one on whose behalf that is done. Temporary children
-/// are removed. If that one waits for its backoff, those that were up or about to be started wait for it.
+/// Stops the children in the range, the last one first, except `on_behalf_of`, and removes temporary ones. If
+/// `on_behalf_of` waits for its backoff, children that were running or had a pending restart wait for it. It is null
+/// when the supervisor ends.
 task<void> children::stop_range(self& me, restart_range range, supervised* on_behalf_of) {
   std::optional<exit_decision> why;
   if (on_behalf_of != nullptr)
@@ -179,7 +182,8 @@ task<void> children::stop_range(self& me, restart_range range, supervised* on_be
   }
 }
 
-/// The children of the group, which are down, and all that wait for `c`, in order. They wait no longer.
+/// Returns, in order, the children of the group, all of which are down, and the children that wait for `c`. Cancels
+/// their pending restarts: the caller starts them.
 std::vector<supervised*> children::take_due(self& me, restart_range group, const supervised& c) {
   std::vector<supervised*> due;
   const restart_range all = pending_.followers() > 0 ? restart_range{0, list_.places()} : group;
@@ -192,8 +196,8 @@ std::vector<supervised*> children::take_due(self& me, restart_range group, const
   return due;
 }
 
-/// Starts these children up to the first that fails. That one is tried again; those behind it stay down until it has
-/// been started, and wait for it if it has a backoff. Returns the first failure.
+/// Starts these children up to the first one that fails. Another attempt for that one follows; the children behind it
+/// stay down until then, and wait for it if it has a backoff. Returns the first failure.
 task<result<void>> children::start_due(self& me, std::vector<supervised*> due) {
   result<void> outcome;
   time_point now = time_point::min();
@@ -205,7 +209,8 @@ task<result<void>> children::start_due(self& me, std::vector<supervised*> due) {
     if (up) continue;
     if (outcome) outcome = std::move(up);
     const bool gave_up = c.state != child_state::restarting;
-    // With one_for_one the others do not depend on it. They waited for a sibling before an upgrade to that strategy.
+    // With one_for_one the other children do not depend on this one. They are here because they waited for a sibling
+    // before an upgrade to one_for_one.
     if (rules_.strategy == strategy::one_for_one && !gave_up) continue;
     if (c.wait) std::for_each(next + 1, due.end(), [&](supervised* each) { pending_.add_follower(*each, c); });
     break;
@@ -220,8 +225,8 @@ result<void> children::note_restart(self& me, supervised& c, start_result starte
   return std::unexpected{not_started(c.id(), up.error())};
 }
 
-// ---- 6. A start has failed: another attempt, which counts as a restart, after the backoff or after the mail that is
-// waiting now.
+// ---- 6. A start has failed. Another attempt, which counts as a restart, follows after the backoff, or, without one,
+// after the mail that is in the mailbox now.
 
 void children::start_failed(self& me, supervised& c, const error& why) {
   const time_point now = me.now();

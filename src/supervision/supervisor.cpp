@@ -1,5 +1,5 @@
-// The server behind a supervisor: its spec, its start and its stop. Its calls are in supervisor_calls.cpp, the restarts
-// of its children in restart.cpp.
+// The server behind a supervisor: its spec, its start, its stop and its upgrade. Its calls are in supervisor_calls.cpp,
+// the restarts of its children in restart.cpp.
 #include <coppice/supervision/supervisor.hpp>
 
 #include "internal/children.hpp"

@@ -1,4 +1,4 @@
-// The calls of a supervisor, by the id of the child.
+// The calls of a supervisor, which identify a child by its id.
 #include <coppice/supervision/supervisor.hpp>
 
 #include "internal/children.hpp"

@@ -9,7 +9,7 @@ namespace {
 
 bool has_children(const child_info& c) { return c.type != child_type::worker && c.who; }
 
-/// Asks one supervisor, then those below it at the same time, each in a job of its own.
+/// Asks one supervisor or actor, then all below it at the same time, each in a job of its own.
 task<tree_node> look_below(self& me, child_info about, tree_options options) {
   tree_node node{.child = std::move(about)};
   const auto answer = co_await call<calls::which_children>(node.child.who).within(options.patience);
@@ -67,7 +67,7 @@ std::string facts_of(const tree_node& n, const tree_options& options) {
   return text;
 }
 
-/// The number of columns on a screen. The bytes of a character behind its first one take no column.
+/// The number of columns on a screen: the number of UTF-8 characters, without continuation bytes.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -50,7 +50,7 @@ TEST(frozen_child, that_is_asked_to_stop_is_logged) {
   ASSERT_TRUE(f.start({.children = {f.child("a", {.shutdown = shutdown::infinity()})}}));
   freeze(f, f.who("a"));
   f.stop();
-  EXPECT_EQ(log->lines, (lines{"warning child 'a' is frozen: it is asked to stop, and can't before a thaw"}));
+  EXPECT_EQ(log->lines, (lines{"warning child 'a' was asked to stop, but is frozen: it can't stop before a thaw"}));
 }
 
 TEST(frozen_child, that_is_stopped_brutally_ends_at_once) {

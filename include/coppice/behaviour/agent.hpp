@@ -5,11 +5,10 @@
 ///     const result<void> noted = co_await agents::update(scores, add_points, name, 3);
 ///     const result<int> anna = co_await agents::get(scores, points_of, name);
 ///
-/// where `void add_points(map&, std::string, int)` and `int points_of(const map&, std::string)` are functions of yours.
-/// The functions run in the agent, one after the other; their arguments are copied into the message. An exception
-/// ends the agent, and the caller gets the error `exited` with the reason. Capture nothing by reference: the agent may
-/// run the function after its caller has timed out. A plain thread gives the question to its
-/// runtime: `rt.call(agents::get(scores, points_of, name))`.
+/// Here `void add_points(map&, std::string, int)` and `int points_of(const map&, std::string)` are your own functions.
+/// The functions run in the agent, one after the other; their arguments are copied into the message. An exception ends
+/// the agent, and the caller gets the error `exited` with the reason. Capture nothing by reference: the agent may run
+/// the function after its caller has timed out. From a plain thread: `rt.call(agents::get(scores, points_of, name))`.
 #include <coppice/runtime/runtime.hpp>
 
 namespace coppice {
@@ -17,7 +16,7 @@ namespace coppice {
 template <class State>
 class agent {
  public:
-  /// The value is made by the agent's process: from the arguments, or by a function of your own.
+  /// The process of the agent makes the value: from the arguments, or by a function of your own.
   template <class... Args>
     requires std::is_constructible_v<State, Args...>
   explicit agent(Args&&... args) : state_(std::forward<Args>(args)...) {}
@@ -64,7 +63,7 @@ template <class State, class F, class... Args>
       }};
 }
 
-/// Changes the state in place, or returns the next state.
+/// A function for `update` changes the state in place, or returns the next state.
 template <class F, class State, class... Args>
 concept changes_in_place = std::is_invocable_r_v<void, F, State&, std::decay_t<Args>...> &&
                            std::is_void_v<std::invoke_result_t<F, State&, std::decay_t<Args>...>>;
@@ -89,8 +88,8 @@ template <class State, class F, class... Args>
 
 namespace agents {
 
-/// `f(state, args...)`, which may not change the state. `co_await agents::get(a, f).within(1s)` for another limit than
-/// 5 s.
+/// Returns `f(state, args...)`; `f` must not change the state. The timeout is 5 s; for another one:
+/// `co_await agents::get(a, f).within(1s)`.
 template <class State, class F, class... Args>
   requires std::is_invocable_v<F, const State&, std::decay_t<Args>...>
 [[nodiscard]] auto get(ref<agent<State>> from, F f, Args&&... args) {
@@ -113,7 +112,7 @@ template <class State, class F, class... Args>
   using message = typename agent<State>::template apply<R>;
   return which.template call<message>(detail::changing<State>(std::move(f), std::forward<Args>(args)...));
 }
-/// As `update`, without waiting for it. Never fails.
+/// Like `update`, but does not wait and reports no error.
 template <class State, class F, class... Args>
   requires detail::updates<F, State, Args...>
 void cast(ref<agent<State>> which, F f, Args&&... args) {

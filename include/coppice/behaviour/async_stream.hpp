@@ -1,5 +1,5 @@
 #pragma once
-/// A job for each element of a range, a few at a time, and their results one after the other.
+/// A stream of jobs: one job for each element of a range, a few at a time, and their results one after the other.
 ///
 ///     auto pages = async_stream(me, urls, fetch, {.max_concurrency = 8, .timeout = 30s});
 ///     for (;;) {
@@ -9,8 +9,8 @@
 ///     }
 ///
 /// Jobs are started while `next` is awaited, never more than `max_concurrency` at a time, and elements are taken from
-/// the range only then: it may be endless. Leaving early is fine: when the stream is destroyed, the jobs that still run
-/// are killed, and nothing of them is left in the mailbox.
+/// the range only then: it may be endless. The loop may end early: when the stream is destroyed, the jobs that still
+/// run are killed, and they leave nothing in the mailbox.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -22,23 +22,24 @@
 
 namespace coppice {
 
-/// What a stream does about a job that takes longer than it may.
+/// What a stream does about a job that takes longer than its timeout.
 enum class on_timeout : std::uint8_t {
   exit,  ///< the process that awaits the stream ends with an error
   kill,  ///< the job is killed, and its result is the error `timeout`
 };
 
 struct stream_options {
-  /// Jobs that run at the same time. Default: as many as the runtime has workers.
+  /// The maximum number of jobs at the same time. Default: as many as the runtime has workers.
   std::size_t max_concurrency = 0;
-  /// Results come in the order of the range. Otherwise as they are done. Default: in order.
+  /// True: results come in the order of the range. False: in the order in which the jobs are done. Default: true.
   bool ordered = true;
-  /// For each job, from its start; `forever` without end. It is looked at while `next` is awaited: a job that is late,
-  /// but done by then, counts as done. Default: five seconds.
+  /// The timeout of each job, from its start; `forever`: no timeout. It is checked while `next` is awaited: a job that
+  /// is late, but done at the time of the check, counts as done. Default: five seconds.
   std::chrono::nanoseconds timeout = default_call_timeout;
-  /// Default: the process ends.
+  /// What happens after a timeout. Default: the process that awaits the stream ends.
   coppice::on_timeout on_timeout = coppice::on_timeout::exit;
-  /// Results that may wait for an earlier one or for the next `next`; then no more jobs are started. Default: 1024.
+  /// How many results may wait for an earlier result or for a call of `next`; at that number no more jobs are started.
+  /// Default: 1024.
   std::size_t buffer = 1024;
 };
 
@@ -47,7 +48,7 @@ namespace detail {
 /// Throws `std::invalid_argument`.
 void check_stream(const stream_options& how);
 
-/// Where the jobs of a stream are started: by the stream's own process.
+/// Starts the jobs of a stream from the process of the stream.
 struct started_here {
   static constexpr bool waits = false;
   bond how;
@@ -78,9 +79,9 @@ class [[nodiscard]] job_stream {
   job_stream(const job_stream&) = delete;
   job_stream& operator=(const job_stream&) = delete;
 
-  /// The next result; nothing when there is none left. A job that failed gives the error `exited`, with its reason: the
-  /// owner of a linked stream sees that only when it traps exits. Throws `std::logic_error` in another process, and
-  /// what the range or starting a job throws.
+  /// The next result; nothing when there is none left. The result of a job that failed is the error `exited` with its
+  /// reason; if the jobs are linked, only an owner that traps exits survives to see it. Throws `std::logic_error` in
+  /// another process, and what the range or the start of a job throws.
   [[nodiscard]] task<std::optional<result<value>>> next() {
     must_be_mine();
     settle_missed();
@@ -97,7 +98,7 @@ class [[nodiscard]] job_stream {
           }
           if (!started) co_return close(std::move(started.error()));
           begin(*started);
-          settle_missed();  // it may have been done before the supervisor said that it runs
+          settle_missed();  // the job may have been done before the reply of the supervisor arrived
         } else {
           begin(starter_.start(me_, f_, element(**at_)));
         }
@@ -127,13 +128,13 @@ class [[nodiscard]] job_stream {
 
   void must_be_mine() const {
     if (detail::process_here() != me_.id())
-      throw std::logic_error{"a stream of jobs belongs to " + to_string(me_.id()) + ", which made it"};
+      throw std::logic_error{"the stream of jobs belongs to " + to_string(me_.id()) + "; only it may await it"};
   }
   [[nodiscard]] bool used_up() {
     if (!at_) at_.emplace(std::ranges::begin(range_));
     return *at_ == std::ranges::end(range_);
   }
-  /// One that was killed counts until it has ended.
+  /// A job that was killed counts until it has ended.
   [[nodiscard]] bool has_room() const {
     return running_.size() + dying_.size() < options_.max_concurrency && finished_.size() < options_.buffer;
   }
@@ -143,16 +144,19 @@ class [[nodiscard]] job_stream {
     running_.emplace(state->position, running{state, due_after(options_.timeout)});
     ++*at_;
   }
-  /// A job that is done takes room under its supervisor until its process has ended. Nobody: that is not why.
+  /// A job that is done still counts for `max_children` of its supervisor until its process has ended. Returns such a
+  /// process if the start failed with `capacity`; nobody if there is none, or for another error.
   [[nodiscard]] pid who_takes_room(const error& why) {
     forget_gone();
     return why.code() == errc::capacity && !leaving_.empty() ? leaving_.back() : pid{};
   }
-  /// Not when they are no longer alive: then their destructors run, and their supervisor does not know yet.
+  /// Keeps processes that are not alive but not gone either: their destructors still run, and their supervisor has not
+  /// been notified of their end.
   void forget_gone() {
     std::erase_if(leaving_, [this](pid who) { return me_.host().gone(who); });
   }
-  /// There is nowhere to start the next job: this is the last result.
+  /// Called when no more jobs can be started: kills the jobs that run, drops all other results, and returns the error
+  /// as the last result.
   [[nodiscard]] std::optional<outcome> close(error why) {
     closed_ = true;
     for (const auto& [position, r] : running_) let_go(*r.state);
@@ -169,7 +173,7 @@ class [[nodiscard]] job_stream {
     ++given_;
     return ready;
   }
-  /// Signals that came while `next` was not awaited are gone.
+  /// Handles the jobs whose signal was dropped because it arrived while `next` was not awaited.
   void settle_missed() {
     const auto settle_done = [this](auto& those) {
       for (auto at = those.begin(); at != those.end();)
@@ -189,17 +193,17 @@ class [[nodiscard]] job_stream {
     keep(one.position, std::move(*found->second.state->take()));
     running_.erase(found);
   }
-  /// In order by position; otherwise by when they were done.
+  /// An ordered stream sorts results by position, others by the order in which the jobs were done.
   void keep(std::uint64_t position, outcome what) {
     finished_.emplace(options_.ordered ? position : done_++, std::move(what));
   }
 
-  // -- those that take too long
+  // -- jobs that take too long
   [[nodiscard]] time_point due_after(std::chrono::nanoseconds time) const {
     return time == forever ? time_point::max() : me_.host().time_after(time);
   }
   [[nodiscard]] std::chrono::nanoseconds until_somebody_is_late() const {
-    time_point first = running_.empty() ? time_point::max() : running_.begin()->second.due;  // all have the same time
+    time_point first = running_.empty() ? time_point::max() : running_.begin()->second.due;  // same timeout for all
     for (const auto& [position, d] : dying_) first = std::min(first, d.due);
     return first == time_point::max() ? forever : std::max(first - me_.now(), std::chrono::nanoseconds{0});
   }
@@ -235,29 +239,30 @@ class [[nodiscard]] job_stream {
   F f_;
   stream_options options_;
   std::optional<std::ranges::iterator_t<Range>> at_;
-  std::map<std::uint64_t, running> running_;  // by when they were started
+  std::map<std::uint64_t, running> running_;  // by position, which is the order of their start
   std::map<std::uint64_t, dying> dying_;
   std::map<std::uint64_t, outcome> finished_;
-  std::vector<pid> leaving_;  // done, and perhaps not gone yet
+  std::vector<pid> leaving_;  // processes of jobs that are done, which may not have ended yet
   std::uint64_t started_ = 0;
   std::uint64_t given_ = 0;
   std::uint64_t done_ = 0;
   bool closed_ = false;
 };
 
-/// What can be streamed over a range: `task<T> f(self&, element)` or `T f(element)`.
+/// A function that can be the job of a stream over the range: `task<T> f(self&, element)` or `T f(element)`.
 template <class Range, class F>
 concept streamable = std::ranges::input_range<Range> && std::copy_constructible<F> &&
                      detail::job_function<F, std::ranges::range_value_t<Range>>;
 
-/// A stream of linked jobs: one that fails takes `me` with it, unless it traps exits. An lvalue range is referred to,
-/// an rvalue is kept. Throws `std::invalid_argument` for options that make no sense.
+/// A stream of linked jobs: a job that fails ends `me` too, unless `me` traps exits. A range that is an lvalue is
+/// referenced and must outlive the stream; an rvalue is moved into the stream. Throws `std::invalid_argument` for
+/// options that make no sense.
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F> async_stream(self& me, R&& range, F f, stream_options options = {}) {
   return {me, detail::started_here{detail::bond::link}, std::views::all(std::forward<R>(range)), std::move(f), options};
 }
-/// The same without links: a failure is just a result.
+/// The same without links: the failure of a job is only its result.
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F> async_stream_nolink(self& me, R&& range, F f, stream_options options = {}) {

@@ -1,19 +1,19 @@
 #pragma once
-/// An event bus: a process whose handlers, objects that come and go, all see each event.
+/// An event bus: a process with handlers, which can be added and removed. Each event is passed to all handlers.
 ///
 ///     struct audit {                                    // any class that handles the event
 ///       explicit audit(std::string path);
 ///       void handle(const order& o);
-///       int handle(count_orders);                       // and, if you like, calls to this handler
+///       int handle(count_orders);                       // optional: calls to this handler
 ///     };
 ///     const auto orders = me.spawn_link<event_bus<order>>();
 ///     const result<void> added = co_await add_handler<audit>(orders, "audit", path);
 ///     notify(orders, order{...});                       // does not wait
 ///     const result<int> n = co_await call_handler<audit, count_orders>(orders, "audit");
 ///
-/// Handlers live in the process of the bus and run there, in the order in which they were added. One that throws is
-/// removed: that is logged and published as `handler_removed`, and the others go on. A handler may take the
-/// `self&` of the bus after the event.
+/// Handlers live in the process of the bus and run there, in the order in which they were added. A handler that throws
+/// is removed, which is logged and published as `handler_removed`; the others go on. A handler may take the `self&` of
+/// the bus after the event.
 #include <algorithm>
 #include <concepts>
 #include <map>
@@ -26,9 +26,9 @@ namespace coppice {
 /// What a handler may return for an event, instead of nothing.
 enum class handling : std::uint8_t { go_on, remove_me };
 
-/// An event of the runtime (`me.subscribe<handler_removed>()`): a handler was removed because it threw, or because the
-/// process it belonged to has ended. The process that added a supervised handler also gets it as a message, whatever
-/// the reason was.
+/// Published (`me.subscribe<handler_removed>()`) when a handler was removed because it threw, or because its owner has
+/// ended. The owner of a supervised handler, the process that added it, also receives it as a message whenever the
+/// handler is removed, for whatever reason.
 struct handler_removed {
   pid bus;
   std::string id;
@@ -37,7 +37,7 @@ struct handler_removed {
 
 namespace detail {
 
-/// Its address identifies the type.
+/// The address of this variable identifies the type.
 template <class T>
 inline constexpr char type_mark = 0;
 
@@ -49,8 +49,8 @@ decltype(auto) handle_with(H& handler, M&& m, self& me) {
 }  // namespace detail
 
 /// A class that can be a handler of `Event`, made from copies of the arguments, with or without `self&` before them.
-/// `terminate(const exit_reason&)`, with or without `self&` behind it, is called when it is removed, but not when it
-/// threw.
+/// `terminate(const exit_reason&)`, with or without `self&` behind it, is called when the handler is removed, but not
+/// when it threw or when the bus ends.
 template <class H, class Event, class... Args>
 concept handler_of = detail::handles_with_or_without<H, self, const Event&> && detail::object_from<H, Args...>;
 
@@ -160,7 +160,7 @@ class event_bus {
     if (found == handlers_.end()) return (void)to.fail(no_such_handler(m.id));
     auto* handler = static_cast<H*>(found->handler->as(&detail::type_mark<H>));
     if (handler == nullptr)
-      return (void)to.fail(error{errc::invalid, "the handler '" + m.id + "' is no " + std::string{type_name<H>()}});
+      return (void)to.fail(error{errc::invalid, "the handler '" + m.id + "' is not a " + std::string{type_name<H>()}});
     try {
       if constexpr (std::is_void_v<reply_of<M>>) {
         detail::handle_with(*handler, std::move(m.message), me);
@@ -174,7 +174,7 @@ class event_bus {
       failed(found, why, me);
     }
   }
-  /// The process that a handler belonged to has ended.
+  /// The owner of a supervised handler has ended.
   void handle(const down& d, self& me) {
     const auto found = std::ranges::find(handlers_, d.ref, &registered::watched);
     if (found == handlers_.end()) return;
@@ -223,7 +223,7 @@ class event_bus {
     try {
       at->handler->terminate(why, me);
     } catch (...) {
-      me.log(log_level::error, "event handler failed while it was removed",
+      me.log(log_level::error, "event handler threw in terminate while it was removed",
              {{"bus", to_string(me.id())},
               {"handler", at->id},
               {"reason", detail::reason_of_failure(*detail::turn_here()).to_string()}});
@@ -241,8 +241,8 @@ class event_bus {
   std::vector<registered> handlers_;
 };
 
-/// Adds a handler made from the arguments, in the process of the bus. `duplicate_id` when there is one of that id,
-/// `start_failed` when it could not be made.
+/// Adds a handler, which the process of the bus makes from the arguments. Errors: `duplicate_id` if there is a handler
+/// with that id, `start_failed` if its constructor throws.
 template <class H, class Event, class... Args>
   requires handler_of<H, Event, Args...>
 [[nodiscard]] auto add_handler(ref<event_bus<Event>> bus, std::string id, Args&&... args) {
@@ -250,8 +250,8 @@ template <class H, class Event, class... Args>
   return bus.template call<typename b::add>(std::move(id), b::bound::no,
                                             b::template making<H>(std::forward<Args>(args)...));
 }
-/// The same for a handler that belongs to the process that adds it: it is removed when that process has
-/// ended. If it is removed before, that process gets a `handler_removed`.
+/// The same for a supervised handler. The process that adds it is its owner: the handler is removed when the owner has
+/// ended. If the handler is removed earlier, the owner receives `handler_removed`.
 template <class H, class Event, class... Args>
   requires handler_of<H, Event, Args...>
 [[nodiscard]] auto add_supervised_handler(ref<event_bus<Event>> bus, std::string id, Args&&... args) {
@@ -259,29 +259,30 @@ template <class H, class Event, class... Args>
   return bus.template call<typename b::add>(std::move(id), b::bound::to_the_caller,
                                             b::template making<H>(std::forward<Args>(args)...));
 }
-/// `not_found` when there is no such handler.
+/// Removes a handler. Error: `not_found`.
 template <class Event>
 [[nodiscard]] auto remove_handler(ref<event_bus<Event>> bus, std::string id) {
   return bus.template call<typename event_bus<Event>::remove>(std::move(id));
 }
-/// To all handlers, without waiting.
+/// Sends an event to all handlers and does not wait.
 template <class Event>
 void notify(ref<event_bus<Event>> bus, std::type_identity_t<Event> event) {
   bus.template cast<typename event_bus<Event>::happened>(std::move(event));
 }
-/// Waits until all handlers have seen it.
+/// Sends an event to all handlers and waits until they have handled it.
 template <class Event>
 [[nodiscard]] auto sync_notify(ref<event_bus<Event>> bus, std::type_identity_t<Event> event) {
   return bus.template call<typename event_bus<Event>::happened_sync>(std::move(event));
 }
-/// Calls one handler, of type `H`: `M` names its reply, as in any call. `exited` when the handler throws.
+/// Calls one handler, which must be of type `H`. `M` names its reply, as in any call. Errors: `not_found`; `invalid` if
+/// the handler is of another type; `exited` if the handler throws, which also removes it.
 template <class H, callable_message M, class Event, class... Args>
   requires detail::handles_with_or_without<H, self, M>
 [[nodiscard]] auto call_handler(ref<event_bus<Event>> bus, std::string id, Args&&... args) {
   using message = typename event_bus<Event>::template to_handler<H, M>;
   return bus.template call<message>(std::move(id), M{std::forward<Args>(args)...});
 }
-/// The ids of the handlers, in their order.
+/// The ids of the handlers, in the order in which they were added.
 template <class Event>
 [[nodiscard]] auto which_handlers(ref<event_bus<Event>> bus) {
   return bus.template call<typename event_bus<Event>::which>();

@@ -1,5 +1,5 @@
 #pragma once
-/// Jobs: a computation in a process of its own, whose result is awaited.
+/// A job: one computation in a process of its own, whose result is awaited.
 ///
 ///     auto total = async_job(me, sum_of, numbers);   // starts at once: int sum_of(std::vector<int>)
 ///     auto page = async_job(me, fetch, url);         // or a coroutine: task<std::string> fetch(self&, std::string)
@@ -7,14 +7,15 @@
 ///     const result<int> sum = co_await total.await();
 ///     const result<std::string> text = co_await page.await(30s);
 ///
-/// `async_job` links the job to its owner: when the job fails, so does the owner (unless it traps exits), and when the
-/// owner fails, so does the job. An owner that ends normally leaves its jobs alone. With `async_nolink` a failure is
-/// just the result.
+/// `async_job` links the job to its owner: when the job fails, the owner ends too, unless it traps exits; when the
+/// owner fails, the job ends too. When the owner ends normally, its jobs go on. With `async_nolink` a failure of the
+/// job is only its result.
 ///
 /// A job never sends messages to its owner. If the owner traps exits and has learned of the end of a job by `await` or
 /// a similar function, it does not receive `exited` for that job as well.
 ///
-/// Under a `job_supervisor` a job is not restarted unless you say so. A child of another supervisor is, as any other:
+/// A job under a `job_supervisor` is not restarted, unless its `restart` setting says so. A function under another
+/// supervisor is a permanent child by default; this one is temporary:
 /// `child(body).with({.id = "job", .restart = restart::temporary})`.
 #include <coppice/behaviour/detail/job_state.hpp>
 
@@ -30,13 +31,13 @@ concept waiting_job = body_function<F, Args...>;
 template <class F, class... Args>
 concept plain_job = !waiting_job<F, Args...> && std::is_invocable_v<F, std::decay_t<Args>...> &&
                     !is_task<std::invoke_result_t<F, std::decay_t<Args>...>>;
-/// What can be a job: `task<T> f(self&, args...)` or `T f(args...)`, called with copies of the arguments.
+/// A function that can be a job: `task<T> f(self&, args...)` or `T f(args...)`, called with copies of the arguments.
 template <class F, class... Args>
 concept job_function = waiting_job<F, Args...> || plain_job<F, Args...>;
 
 }  // namespace detail
 
-/// How a function and its arguments become a job: `value` is what it gives.
+/// The type of the result of a job, `value`, and checks of its function.
 template <class F, class... Args>
 struct job_traits;
 template <class F, class... Args>
@@ -53,17 +54,17 @@ template <class F, class... Args>
 struct job_traits<F, Args...> {
   using value = std::decay_t<std::invoke_result_t<F, std::decay_t<Args>...>>;
 };
-/// What a job with this body and these arguments gives.
+/// The type of the result of a job with this function and these arguments.
 template <class F, class... Args>
 using job_value = typename job_traits<F, Args...>::value;
 
 namespace detail {
 
-/// The process was killed before it began: answers the owner of the job.
+/// Fails a job whose process has ended before it began.
 void fail_unstarted(job_base& job);
 
-/// The argument by which the process of a job gets its state. If it is destroyed with the argument still in it, because
-/// the process never began, the job fails.
+/// The argument that carries the state of a job to its process. If it is destroyed with the state still in it, because
+/// the process ended before it began, the job fails.
 template <class T>
 class unstarted_job {
  public:
@@ -142,39 +143,39 @@ task<std::optional<result<T>>> shut_down_job(std::shared_ptr<job_state<T>> state
 
 }  // namespace detail
 
-/// A job that was started, or its result. Belongs to the process that started it, which alone may use it; the functions
-/// that wait throw `std::logic_error` elsewhere. Destroying it drops the result; the job goes on, linked as it was.
+/// The handle of a job. Only its owner, the process that started the job, may use it; in other processes all functions
+/// but `id` throw `std::logic_error`. Destroying the handle drops the result; the job goes on, and its link stays.
 template <class T>
 class [[nodiscard]] job {
  public:
   /// For the library.
   explicit job(std::shared_ptr<detail::job_state<T>> state) noexcept : state_{std::move(state)} {}
 
-  /// Its process; nobody for one that is `completed`.
+  /// The process of the job; nobody for a job made by `completed`.
   [[nodiscard]] pid id() const noexcept { return state_->who; }
 
-  /// `const result<T> r = co_await j.await(1s);` The result; or `exited` with the reason when the job ended without
-  /// one, `timeout` when it is not done in time, `noproc` when its result was taken before. After a timeout the job
-  /// goes on, and may be awaited again or shut down.
+  /// `const result<T> r = co_await j.await(1s);` Returns the result. Errors: `exited` with the reason when the job
+  /// ended without a result; `timeout` when it is not done in time; `noproc` when the result was taken before. After a
+  /// timeout the job goes on, and may be awaited again or shut down.
   [[nodiscard]] task<result<T>> await(std::chrono::nanoseconds timeout = default_call_timeout) {
     return detail::await_job<T>(state_, timeout);
   }
-  /// As `await`, with nothing instead of an error when it is not done in time.
+  /// Like `await`, but returns nothing instead of the error `timeout` when the job is not done in time.
   [[nodiscard]] task<std::optional<result<T>>> yield(std::chrono::nanoseconds timeout = default_call_timeout) {
     return detail::yield_job<T>(state_, timeout);
   }
-  /// Unlinks the job, asks it to end with `shutdown`, kills it when it does not in time, and waits until it has ended.
-  /// Gives its result if there was one in spite of all; nothing when it ended as it was asked to; otherwise what it
-  /// ended with (`killed` when the time was over). One that does not even end when killed is given up (`abandoned`).
+  /// Unlinks the job, asks it to end with `shutdown`, kills it if it does not end in time, and waits until it is done.
+  /// Returns its result if there is one; nothing if the job ended as it was asked to; otherwise the error `exited` with
+  /// its reason: `killed` if the time was over, `abandoned` if it did not end after the kill either.
   [[nodiscard]] task<std::optional<result<T>>> shutdown(std::chrono::nanoseconds timeout = default_call_timeout) {
     return detail::shut_down_job<T>(state_, exit_reason::shutdown(), timeout);
   }
-  /// As `shutdown`, without asking: nothing when the kill has ended it.
+  /// Like `shutdown`, but kills the job at once. Returns nothing if the kill has ended it.
   [[nodiscard]] task<std::optional<result<T>>> kill() {
     return detail::shut_down_job<T>(state_, exit_reason::kill(), detail::no_time_at_all);
   }
-  /// The result if it is there. Otherwise nothing, and the job goes on for itself: its link is cut, and what comes of
-  /// it is dropped.
+  /// Returns the result if the job is done. Otherwise returns nothing, and the job goes on without a link; its result
+  /// is dropped.
   std::optional<result<T>> ignore() {
     state_->must_be_mine();
     auto got = state_->take();
@@ -198,14 +199,14 @@ job<job_value<F, Args...>> async_job(self& me, F f, Args&&... args) {
   using handle = job<job_value<F, Args...>>;
   return handle{detail::start_job(me, detail::bond::link, std::move(f), std::forward<Args>(args)...)};
 }
-/// The same without the link: neither takes the other with it.
+/// The same without a link: neither the job nor its owner ends because the other one fails.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
 job<job_value<F, Args...>> async_nolink(self& me, F f, Args&&... args) {
   using handle = job<job_value<F, Args...>>;
   return handle{detail::start_job(me, detail::bond::none, std::move(f), std::forward<Args>(args)...)};
 }
-/// A job that is done already and never had a process: where some results are known and others have to be worked out.
+/// A job that is done already and has no process, for lists of jobs where some results are known in advance.
 template <class T>
 job<std::decay_t<T>> completed(self& me, T&& value) {
   auto state = std::make_shared<detail::job_state<std::decay_t<T>>>();

@@ -18,15 +18,15 @@ enum class unfinished : std::uint8_t {
 };
 
 struct yield_options {
-  /// For all of them together. Default: five seconds.
+  /// How long to wait for all jobs together. Default: five seconds.
   std::chrono::nanoseconds timeout = default_call_timeout;
-  /// So many results are enough. Default: all.
+  /// The wait ends when this many jobs are done. Default: all.
   std::size_t limit = static_cast<std::size_t>(-1);
-  /// Default: they go on.
+  /// What happens to jobs that are not done then. Default: they go on.
   unfinished rest = unfinished::leave;
 };
 
-/// What several jobs give together: nothing, or their values in a vector.
+/// The combined result of several jobs: `void`, or their values in a vector.
 template <class T>
 using job_values = std::conditional_t<std::is_void_v<T>, void, std::vector<T>>;
 
@@ -43,14 +43,14 @@ template <class T>
   return all;
 }
 
-/// Marks those that are not done; how many are. One that is done has sent its signal already, which is then not taken
-/// for news.
+/// Marks the jobs that are not done as awaited, and returns how many are done. A job that is done is not marked,
+/// because its signal may still be in flight and must not count a second time.
 template <class T>
 [[nodiscard]] std::size_t mark_unfinished(const job_states<T>& jobs, const void* mark) {
   for (const auto& j : jobs) j->must_be_mine();
   std::size_t done = 0;
   for (const auto& j : jobs) {
-    if (j->awaited_by == mark) {  // once more the same job, which may be done by now: its signal counts for both
+    if (j->awaited_by == mark) {  // the same job again, which may be done by now: its signal counts for both
       ++j->times;
       continue;
     }
@@ -61,7 +61,7 @@ template <class T>
   }
   return done;
 }
-/// Whatever ends the wait.
+/// Removes the marks when the wait ends, for whatever reason.
 template <class T>
 class unmarking {
  public:
@@ -94,7 +94,7 @@ template <class T>
   }
 }
 
-/// The error of a job that failed or whose result is gone.
+/// Whether `take` would return an error: the job has failed, or its result was taken before.
 template <class T>
 [[nodiscard]] bool has_failed(const job_state<T>& j) {
   return j.taken || (j.is_done() && j.ended_with);
@@ -155,13 +155,15 @@ task<std::vector<std::optional<result<T>>>> yield_all(job_states<T> jobs, yield_
 
 }  // namespace detail
 
-/// All results in the order of the jobs; or the first error that comes, and then the others go on.
+/// All results in the order of the jobs; or the first error, as soon as one job has failed, or `timeout`. The jobs that
+/// are not done go on.
 template <class T>
 [[nodiscard]] task<result<job_values<T>>> await_many(const std::vector<job<T>>& jobs,
                                                      std::chrono::nanoseconds timeout = default_call_timeout) {
   return detail::await_all<T>(detail::states_of(jobs), timeout);
 }
-/// What each has come to when the time is over, or when enough of them are done; nothing for the others.
+/// Waits until the time is over or enough jobs are done. Returns, in the order of the jobs, the results of those that
+/// are done, and nothing for the others.
 template <class T>
 [[nodiscard]] task<std::vector<std::optional<result<T>>>> yield_many(const std::vector<job<T>>& jobs,
                                                                      yield_options how = {}) {

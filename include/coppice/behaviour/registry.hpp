@@ -7,12 +7,13 @@
 ///     const result<void> mine = all.register_as(me, "anna", 1500);
 ///     me.send(all.via("anna"), challenge{});            // wherever a pid is wanted
 ///
-/// Entries belong to the process that made them and are gone when it ends. A process, the keeper, removes
-/// them. A process that registers is linked to the keeper, so that it does not rely on an entry that was lost with the
-/// keeper. A look-up does not involve the keeper; see registry_table.hpp.
+/// An entry belongs to the process that registered it and is not found any more when that process ends. The keeper, a
+/// process, removes such entries. A process that registers is linked to the keeper: all entries are lost when the
+/// keeper ends, and the link ends the registered processes too, unless they trap exits. A look-up does not involve the
+/// keeper; see detail/registry_table.hpp.
 ///
-/// A registry may exist before its keeper does, for a supervisor to start (and restart) it:
-/// `child<players::keeper>(all)`. While there is none, nothing can be registered and nothing is found.
+/// A registry may exist before its keeper, so that a supervisor can start and restart the keeper:
+/// `child<players::keeper>(all)`. Without a keeper, nothing can be registered and nothing is found.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -46,7 +47,7 @@ class registry {
   class via_key;
   class lock_guard;
 
-  /// To listeners. Entries that are removed because their process has ended are not told: monitor the process.
+  /// Sent to listeners. Nothing is sent when entries are removed because their process has ended: monitor the process.
   struct registered {
     registry in;
     Key key;
@@ -61,7 +62,7 @@ class registry {
 
   /// A new registry, without a keeper.
   registry() : table_{std::make_shared<table>()} {}
-  /// A new one with its keeper.
+  /// A new registry whose keeper is spawned here and linked to `me`.
   [[nodiscard]] static registry spawn_link(self& me) {
     const registry made;
     made.table_->attach(me.host(), me.spawn_link<keeper>(made).id(), me.id());
@@ -72,14 +73,14 @@ class registry {
     made.table_->attach(rt.host(), rt.spawn<keeper>(made).id(), pid{});
     return made;
   }
-  /// The process that keeps it; nobody when there is none.
+  /// The keeper; nobody when there is none.
   [[nodiscard]] pid kept_by() const { return table_->kept_by().keeper; }
   friend bool operator==(const registry&, const registry&) = default;
 
   // -- for the process that registers
 
-  /// `name_taken` when a live process has the unique key (also `me` itself), `noproc` without a keeper, `invalid` in
-  /// another runtime than the keeper's.
+  /// Errors: `name_taken` if a live process has the unique key, even `me` itself; `noproc` without a keeper; `invalid`
+  /// if the keeper belongs to another runtime or is just ending.
   result<void> register_as(self& me, Key key, Value value = {}) const {
     const auto done = table_->add(me.host(), me.id(), key, value, unique);
     if (done.what == table::added::taken)
@@ -92,11 +93,11 @@ class registry {
     tell(me, [&] { return registered{*this, key, me.id(), value}; });
     return {};
   }
-  /// Removes entries of this process under the key, and returns how many there were.
+  /// Removes all entries of this process under the key; returns their number.
   std::size_t unregister(self& me, const Key& key) const {
     return unregister_if(me, key, [](const Value&) { return true; });
   }
-  /// The same for those whose value `unwanted(value)` holds for.
+  /// Removes those entries of this process under the key for which `unwanted(value)` is true; returns their number.
   template <class Unwanted>
   std::size_t unregister_if(self& me, const Key& key, Unwanted unwanted) const {
     std::vector<Value> mine;
@@ -104,7 +105,7 @@ class registry {
       if (e.who == me.id()) mine.push_back(std::move(e.value));
     std::vector<bool> which;
     for (const Value& v : mine) which.push_back(unwanted(v));
-    // Only this process changes its entries, so they are unchanged since the look-up.
+    // Meanwhile the entries of this process can only be removed all at once, when the keeper ends: same order as found.
     std::size_t at = 0;
     const auto done = table_->remove(me.id(), key, [&](const entry&) {
       const std::size_t this_one = at;
@@ -119,7 +120,7 @@ class registry {
     Value now;
     Value before;
   };
-  /// Replaces the value of an own entry by `change(value)`; nothing when there is no such entry.
+  /// Replaces the value of an entry of this process by `change(value)`; nothing if it has no such entry.
   template <class Change>
     requires unique
   std::optional<updated> update_value(self& me, const Key& key, Change change) const {
@@ -139,20 +140,20 @@ class registry {
   {
     return table_->first(key);
   }
-  /// The same as a value that is looked up each time it is used as a pid, so that it also finds a successor.
+  /// A value that converts to a pid. Each conversion looks the key up, so it finds the process that has the key then.
   [[nodiscard]] via_key via(Key key) const
     requires unique
   {
     return via_key{*this, std::move(key)};
   }
   [[nodiscard]] std::vector<entry> lookup(const Key& key) const { return table_->find(key); }
-  /// None for a process that has ended, even if the keeper has not removed its entries yet.
+  /// The keys of a process; none if it has ended, even if the keeper has not removed its entries yet.
   [[nodiscard]] std::vector<Key> keys_of(pid who) const {
     const auto kept = table_->kept_by();
     if (kept.host == nullptr || !kept.host->alive(who)) return {};
     return table_->keys_of(who);
   }
-  /// Of one process under one key.
+  /// The values of one process under one key.
   [[nodiscard]] std::vector<Value> values(const Key& key, pid who) const {
     std::vector<Value> found;
     for (entry& e : table_->find(key))
@@ -161,26 +162,27 @@ class registry {
   }
   [[nodiscard]] std::size_t count() const { return table_->size(); }
   [[nodiscard]] std::size_t count(const Key& key) const { return table_->find(key).size(); }
-  /// All entries that `wanted(row)` holds for. Costs a copy of the whole registry.
+  /// All entries for which `wanted(row)` is true. Costs a copy of the whole registry.
   template <class Wanted>
   [[nodiscard]] std::vector<row> select(Wanted wanted) const {
     auto all = table_->rows();
     std::erase_if(all, [&](const row& r) { return !wanted(r); });
     return all;
   }
-  /// Calls `f(entries)` with all entries of the key, here and now; not at all when there are none.
+  /// Calls `f(entries)` with all entries of the key, in the caller; does not call it when there are none.
   template <class F>
   void dispatch(const Key& key, F f) const {
     const std::vector<entry> all = table_->find(key);
     if (!all.empty()) f(all);
   }
-  /// `registered` and `unregistered` come as messages from now on.
+  /// From now on `who` receives `registered` and `unregistered` as messages.
   void add_listener(pid who) const { table_->add_listener(who); }
   void remove_listener(pid who) const { table_->remove_listener(who); }
 
-  /// One process at a time for each key, first come, first served: `auto held = co_await names.lock("x");`. The lock is
-  /// held until the guard is gone or its process has ended. It has nothing to do with entries. `noproc`, `exited`
-  /// without a keeper; `timeout`.
+  /// Locks `key`: `auto held = co_await names.lock("x");`. One process holds the lock at a time; the others wait, first
+  /// come, first served. It is released when the guard is destroyed or the process that locked it ends. Locks are
+  /// independent of entries: the key need not be registered. Not recursive. Errors: `noproc` if there is no keeper,
+  /// `exited` if the keeper ends during the wait, `timeout`.
   [[nodiscard]] task<result<lock_guard>> lock(Key key, std::chrono::nanoseconds timeout = forever) const {
     return acquire_lock(ref<keeper>{kept_by()}, std::move(key), table_->new_ticket(), timeout);
   }
@@ -191,15 +193,15 @@ class registry {
                                                std::chrono::nanoseconds timeout) {
     const result<void> got = co_await from.template call<typename keeper::acquire>(key, ticket).within(timeout);
     if (!got && got.error().code() != errc::timeout) co_return std::unexpected{got.error()};
-    lock_guard held{from, key, ticket};  // also after a timeout: the lock may have been granted since, or will be
+    lock_guard held{from, key, ticket};  // after a timeout, its destructor withdraws the request or releases the lock
     if (!got) co_return std::unexpected{got.error()};
     co_return std::move(held);
   }
   [[nodiscard]] std::unexpected<error> not_kept() const {
     if (kept_by()) return fail(errc::invalid, "the registry belongs to another runtime, or its keeper has just ended");
-    return fail(errc::noproc, "the registry has no keeper: start one, registry::keeper");
+    return fail(errc::noproc, "the registry has no keeper; start a registry::keeper");
   }
-  /// False: the keeper is gone, and the entry with it.
+  /// False: the keeper has ended, and `me` is not linked to it; the caller must remove its entries.
   static bool link_to(self& me, pid keeper) {
     if (!me.alive(keeper)) return false;
     try {
@@ -217,7 +219,7 @@ class registry {
   std::shared_ptr<table> table_;
 };
 
-/// Converts to the pid that has the key at that moment; to nobody when there is none.
+/// Converts to the pid of the process that has the key at that moment, or to nobody.
 template <class Key, class Value, registry_keys Kind>
 class registry<Key, Value, Kind>::via_key {
  public:
@@ -243,7 +245,7 @@ class registry<Key, Value, Kind>::keeper {
     std::uint64_t ticket;
   };
 
-  /// Fails when the registry has another keeper.
+  /// Throws `std::logic_error` when the registry has another keeper that is alive.
   keeper(self& me, registry what) : table_{std::move(what.table_)}, me_{me.id()} {
     me.trap_exits();
     table_->attach(me.host(), me_, me.parent());
@@ -297,11 +299,11 @@ class registry<Key, Value, Kind>::keeper {
 
   std::shared_ptr<table> table_;
   pid me_;
-  std::unordered_map<Key, std::deque<place>> locks_;  // the owner first, then those that wait
+  std::unordered_map<Key, std::deque<place>> locks_;  // the process that holds the lock first, then those that wait
   std::map<monitor_ref, std::pair<Key, std::uint64_t>> watched_;
 };
 
-/// Holds a lock while it lives.
+/// Holds a lock until it is destroyed.
 template <class Key, class Value, registry_keys Kind>
 class [[nodiscard]] registry<Key, Value, Kind>::lock_guard {
  public:
@@ -314,7 +316,7 @@ class [[nodiscard]] registry<Key, Value, Kind>::lock_guard {
     std::swap(ticket_, other.ticket_);
     return *this;
   }
-  /// Outside of a process nothing is sent: the end of the process has released the lock.
+  /// Outside of a process no release is sent; the lock is then released when the process that locked it ends.
   ~lock_guard() {
     if (ticket_ != 0 && detail::turn_here() != nullptr)
       from_.template cast<typename keeper::release>(std::move(key_), ticket_);
@@ -323,7 +325,7 @@ class [[nodiscard]] registry<Key, Value, Kind>::lock_guard {
  private:
   ref<keeper> from_;
   Key key_;
-  std::uint64_t ticket_;  // 0: moved away
+  std::uint64_t ticket_;  // 0: moved from
 };
 
 }  // namespace coppice

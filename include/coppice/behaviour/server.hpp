@@ -1,5 +1,6 @@
 #pragma once
-/// Starting and stopping servers, which are plain classes with handlers; see runtime/object.hpp for what they may have.
+/// Starting and stopping servers, which are plain classes with handlers; runtime/object.hpp lists the members that they
+/// may have.
 #include <coppice/runtime/detail/starting.hpp>
 #include <coppice/runtime/runtime.hpp>
 
@@ -27,7 +28,7 @@ task<result<ref<T>>> start_server(self& me, spawn_options options, Args... args)
 
 template <class T, class... Args>
 task<result<ref<T>>> start_from_outside(self& me, spawn_options options, Args... args) {
-  options.link = false;  // the process that waits for the thread is not the parent
+  options.link = false;  // `me` only waits on behalf of the thread: it is not the parent
   return start_server<T, Args...>(me, std::move(options), std::move(args)...);
 }
 
@@ -38,11 +39,11 @@ task<result<ref<T>>> start_from_outside(self& me, spawn_options options, Args...
 ///     const spawn_options options{.name = "visits", .link = true, .within = 5s};
 ///     const result<ref<counter>> made = co_await start<counter>(me, options, 41);
 ///
-/// Errors: `ignored`, `start_failed` (with the failure of its constructor or `init`), or the error that its `init`
-/// returned; `name_taken`: nothing was started; `timeout`: it took longer than `within` and was killed. With `link`
-/// this process is linked to the server from the beginning: if the server fails, this process ends too, unless it traps
-/// exits; if `init` returns `ignore` or `fail`, the server ends normally and this process is not affected. When the
-/// error is returned, the server has ended, its name is free and no `exited` of it will come.
+/// Errors: `ignored`; `start_failed`, with the failure of its constructor or `init`; the error that `init` returned;
+/// `name_taken`: nothing was started; `timeout`: the start took longer than `within`, and the server was killed. With
+/// `link` this process is linked to the server from the beginning: if the server fails, this process ends too, unless
+/// it traps exits; if `init` returns `ignore` or `fail`, the server ends normally and this process is not affected.
+/// When the error is returned, the server has ended, its name is free, and no `exited` of it will be received.
 template <class T, class... Args>
 [[nodiscard]] task<result<ref<T>>> start(self& me, const spawn_options& options, Args... args) {
   return detail::start_server<T, Args...>(me, options, std::move(args)...);
@@ -55,8 +56,8 @@ template <class T, class... Args>
 }
 
 /// Stops a server and waits until it has ended: its `terminate` runs. Errors: `noproc`; `exited` if it ended with
-/// another reason; `timeout`: it is still stopping. A process that is not a server does not understand it: send it a
-/// message of its own.
+/// another reason; `timeout`: it has not stopped yet; `calling_self` if `who` is `me`. Only servers handle the request:
+/// to stop another kind of process, send it a message that it handles.
 [[nodiscard]] task<result<void>> stop(self& me, pid who, exit_reason reason = {},
                                       std::chrono::nanoseconds timeout = forever);
 template <class T>

@@ -62,7 +62,7 @@ class object_recipe final : public recipe {
   static void append(std::vector<fact>& to, std::vector<fact> more) {
     for (fact& f : more) to.push_back(std::move(f));
   }
-  /// An argument that is the spec of a supervisor has faults of its own.
+  /// Adds the faults of an argument that is the spec of a supervisor.
   template <class A>
   static void add_faults_of(const A& argument, const std::vector<std::string>& path, std::vector<spec_fault>& into) {
     if constexpr (requires { typename A::supervised_by; })
@@ -71,7 +71,7 @@ class object_recipe final : public recipe {
   std::tuple<Args...> args_;
 };
 
-/// The start of a process that is a function.
+/// The start of a process whose body is a function.
 template <class F, class... Args>
 class body_recipe final : public recipe {
  public:
@@ -104,7 +104,7 @@ class function_recipe final : public recipe {
   std::tuple<Args...> args_;
 };
 
-/// The supervisor that a spec belongs to; also of a spec in an optional.
+/// The class of supervisor that runs a spec of this type, or a `std::optional` of it.
 template <class Spec>
 struct supervised_by;
 template <class Spec>
@@ -114,11 +114,11 @@ struct supervised_by<Spec> {
 };
 template <class Spec>
 struct supervised_by<std::optional<Spec>> : supervised_by<Spec> {};
-/// A supervisor in the form of a type: its `init` returns the spec of a supervisor.
+/// A type that describes a supervisor: its static `init` returns the spec of the supervisor.
 template <class T, class... Args>
 concept supervisor_module =
     requires(const std::decay_t<Args>&... args) { typename supervised_by<decltype(T::init(args...))>::type; };
-/// The `init` of such a type with its arguments. The new supervisor calls it at each start.
+/// `T::init` with its arguments. Each new process of the supervisor calls it once.
 template <class T, class... Args>
 struct module_init {
   std::tuple<Args...> args;
@@ -141,13 +141,13 @@ template <class T>
   child_spec spec{.id = std::string{short_name(type_name<T>())}, .start = child_start{std::move(how)}};
   if constexpr (states_supervision<T>) {
     static_assert(std::convertible_to<decltype(T::supervision), const child_defaults&>,
-                  "what a type states is a child_defaults: static constexpr coppice::child_defaults supervision{...};");
+                  "`supervision` must be a child_defaults: static constexpr coppice::child_defaults supervision{...};");
     return with_defaults(std::move(spec), T::supervision);
   }
   return spec;
 }
 
-/// The recipe of an object. Without arguments all children of a type share one, which is never freed.
+/// The recipe of an object. All children of a type without arguments share one recipe, which is never freed.
 template <class T, class... Args>
 [[nodiscard]] std::shared_ptr<const recipe> recipe_of(Args&&... args) {
   if constexpr (sizeof...(Args) == 0) {
@@ -160,8 +160,8 @@ template <class T, class... Args>
 
 }  // namespace detail
 
-/// A child that is a server of type `T`, or a supervisor in the form of a type. Every start makes it from copies of
-/// `args`.
+/// The spec of a child that is a server of type `T`, or a supervisor that `T::init` describes. Every start makes the
+/// child from copies of `args`. If there is a `T::child_spec(args...)`, returns what that returns.
 template <class T, class... Args>
 [[nodiscard]] child_spec child(Args&&... args) {
   if constexpr (detail::owns_child_spec<T, Args...>) {
@@ -179,9 +179,10 @@ template <class T, class... Args>
   }
 }
 
-/// A child that is a function: a body, `task<> body(self&, args...)`, which has started as soon as it is spawned; or a
-/// start function, `task<start_result> start(self& supervisor, args...)`, which runs in the supervisor, starts and
-/// links a process, and returns it. The spec has no id: `child(poll, 5s).with({.id = "poller"})`.
+/// The spec of a child that is a function: either a body, `task<> body(self&, args...)`, whose start is done as soon as
+/// it is spawned; or a start function, `task<start_result> start(self& supervisor, args...)`, which runs in the
+/// supervisor, starts a process linked to it, and returns the pid. The spec has no id; give it one:
+/// `child(poll, 5s).with({.id = "poller"})`.
 template <class F, class... Args>
   requires(detail::body_function<F, Args...> || detail::start_function<F, Args...>)
 [[nodiscard]] child_spec child(F function, Args&&... args) {
@@ -199,7 +200,7 @@ template <class... Ts>
   return {child<Ts>()...};
 }
 
-/// Makes specs of children that have their first arguments in common: `const auto workers =
+/// Makes specs of children that have their first arguments in common, for example `const auto workers =
 /// child_template<worker>(database).with({.restart = restart::temporary});` and then `workers(42)`.
 template <class T, class... Common>
 class child_template_of {

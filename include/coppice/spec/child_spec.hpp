@@ -1,5 +1,5 @@
 #pragma once
-/// What a supervisor has to know of a child: its id, how it is started, when it is restarted, how it is stopped.
+/// What a supervisor has to know about a child: its id, how it is started, when it is restarted, how it is stopped.
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +25,7 @@ enum class child_type : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(child_type type) noexcept;
 
-/// 5 s for a worker, without limit for a supervisor.
+/// 5 s for a worker or an actor, without limit for a supervisor.
 [[nodiscard]] constexpr shutdown default_shutdown(child_type type) noexcept {
   return type == child_type::supervisor ? shutdown::infinity() : shutdown{std::chrono::seconds{5}};
 }
@@ -33,23 +33,23 @@ enum class child_type : std::uint8_t {
 /// When a supervisor ends because its significant children have ended.
 enum class auto_shutdown : std::uint8_t {
   never,
-  any_significant,  ///< when one of them has ended and will not be restarted
-  all_significant,  ///< when all of them have
+  any_significant,  ///< when one of them has ended by itself and is not restarted
+  all_significant,  ///< when all of them are down, and the last one has ended by itself and is not restarted
 };
 [[nodiscard]] std::string_view to_string(auto_shutdown when) noexcept;
 
-/// What a start function of your own returns: the process, or that there is nothing to start, or why it failed.
+/// What a start function of your own returns: the pid, or `ignored` if there is nothing to start, or the error.
 struct ignored {};
 using start_result = std::variant<pid, ignored, error>;
 
 namespace detail {
 
-/// How a child is started, again and again. Immutable, and shared by the copies of its spec.
+/// How a child is started, the first time and at each restart. Immutable, and shared by the copies of its spec.
 class recipe {
  public:
   enum class kind : std::uint8_t {
     handshake,  ///< a server: it reports when its `init` is done
-    immediate,  ///< a function: it has started when it was spawned
+    immediate,  ///< a function: its start is done as soon as it is spawned
     function,   ///< a start function of the user, which runs in the supervisor
   };
   explicit recipe(kind k) noexcept : how{k} {}
@@ -77,9 +77,9 @@ class child_start {
   child_start() = default;
   explicit child_start(std::shared_ptr<const detail::recipe> r) noexcept : recipe_{std::move(r)} {}
   explicit operator bool() const noexcept { return recipe_ != nullptr; }
-  /// What the child is. Without a start, of kind `unknown`.
+  /// What the child is, for people. The kind is `unknown` if the start is empty.
   [[nodiscard]] description describe() const;
-  /// For the library, as the next one. There must be a start.
+  /// For the library, like `kind`. The start must not be empty.
   [[nodiscard]] const detail::recipe& how() const noexcept { return *recipe_; }
   [[nodiscard]] detail::recipe::kind kind() const noexcept { return recipe_->how; }
 
@@ -87,7 +87,7 @@ class child_start {
   std::shared_ptr<const detail::recipe> recipe_;
 };
 
-/// The settings of a child that differ from the defaults. An empty text or optional leaves a setting as it is; to
+/// The settings of a child that differ from the defaults. An empty text or optional leaves the setting as it is. To
 /// remove a name or a backoff that a type states, set the field of the `child_spec`.
 template <class Text>
 struct child_settings {
@@ -98,9 +98,9 @@ struct child_settings {
   std::optional<coppice::shutdown> shutdown{};
   std::optional<child_type> type{};
   std::optional<bool> significant{};
-  /// Wait before each restart.
+  /// How long to wait before each restart.
   std::optional<coppice::backoff> backoff{};
-  /// A start that takes longer is killed, and has failed.
+  /// If the start takes longer, the process is killed, and the start has failed.
   std::optional<std::chrono::nanoseconds> start_within{};
 };
 
@@ -118,13 +118,13 @@ struct child_spec {
   coppice::restart restart = coppice::restart::permanent;
   child_type type = child_type::worker;
   bool significant = false;
-  /// Default: 5 s for a worker, without limit for a supervisor.
+  /// Default: 5 s for a worker or an actor, without limit for a supervisor.
   std::optional<coppice::shutdown> shutdown{};
   /// The name under which the process is registered. Default: none.
   detail::boxed_text name{};
-  /// Wait before each restart. Default: none.
+  /// How long to wait before each restart. Default: no wait.
   detail::boxed<coppice::backoff> backoff{};
-  /// A start that takes longer is killed, and has failed. Default: without limit.
+  /// If the start takes longer, the process is killed, and the start has failed. Default: without limit.
   std::chrono::nanoseconds start_within = forever;
 
   /// A copy with some settings changed.
@@ -140,15 +140,16 @@ namespace detail {
 [[nodiscard]] inline description describe(const child_spec& spec) { return spec.start.describe(); }
 
 /// All faults for which a supervisor would refuse these children, in the order of the children, each with its path.
-/// Faults below a child that is a supervisor are included where its spec can be seen: of `child<supervisor>(spec)`, but
-/// not of a type with an `init`, which runs only when the supervisor starts. `path` leads to the supervisor.
+/// Faults below a child that is a supervisor are included if its spec is known before the start: that of
+/// `child<supervisor>(spec)` is, that of a type with an `init` is not. `path` leads to the supervisor.
 [[nodiscard]] std::vector<spec_fault> find_faults(const std::vector<child_spec>& specs,
                                                   auto_shutdown when = auto_shutdown::never,
                                                   const std::vector<std::string>& path = {});
-/// Whether a supervisor would accept this child. The error has all faults: `invalid` or `bad_combination`, with the id
-/// and the field named.
+/// Whether a supervisor would accept this child. The text of the error lists all faults, each with its id and field;
+/// its code is that of the first: `invalid`, `bad_combination`, or, below a child that is a supervisor, also
+/// `duplicate_id`.
 [[nodiscard]] result<void> check(const child_spec& spec, auto_shutdown when = auto_shutdown::never);
-/// Whether a supervisor would accept all of them together; in addition `duplicate_id`.
+/// Whether a supervisor would accept these children together. Error: also `duplicate_id`.
 [[nodiscard]] result<void> check(const std::vector<child_spec>& specs, auto_shutdown when = auto_shutdown::never);
 
 }  // namespace coppice

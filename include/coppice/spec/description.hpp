@@ -1,5 +1,5 @@
 #pragma once
-/// What a child is, for people: the kind of its start, and facts that the kind knows.
+/// What a child is, for people: a kind, for example `server`, and facts about it.
 #include <string>
 #include <vector>
 
@@ -12,11 +12,11 @@ struct fact {
 };
 
 struct description {
-  std::string kind;  ///< for example `server`, `supervisor`, `function`
+  std::string kind;  ///< `server`, `supervisor`, `function`, or what the type of the child states
   std::vector<fact> facts{};
   friend bool operator==(const description&, const description&) = default;
 };
-/// `server (type: shop::cart, partition: 3)`
+/// For example `server (type: shop::cart, partition: 3)`.
 [[nodiscard]] std::string to_string(const description& d);
 
 }  // namespace coppice

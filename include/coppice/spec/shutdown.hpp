@@ -20,7 +20,7 @@ class shutdown {
 
   [[nodiscard]] constexpr bool is_brutal() const noexcept { return time_ == brutal; }
   [[nodiscard]] constexpr bool is_infinite() const noexcept { return time_ == std::chrono::nanoseconds::max(); }
-  /// How long to wait after the request; the longest time there is when it is infinite.
+  /// How long to wait after the request: `std::chrono::nanoseconds::max()` if infinite, 0 for a brutal kill.
   [[nodiscard]] constexpr std::chrono::nanoseconds time() const noexcept {
     return is_brutal() ? std::chrono::nanoseconds{0} : time_;
   }

@@ -7,18 +7,18 @@
 
 namespace coppice {
 
-/// One fault of a tree, and where it is.
+/// One fault in the specs of a tree, and its place.
 struct spec_fault {
-  std::vector<std::string> path;  ///< the ids from the top of the tree to the child; empty: the supervisor itself
+  std::vector<std::string> path;  ///< the ids from the top of the tree to the place of the fault; empty: the top
   errc code = errc::invalid;
   std::string text;  ///< without the path
 
-  /// `child 'storage/cache': shutdown is negative: -1s`
+  /// For example `child 'storage/cache': shutdown is negative: -1s`.
   [[nodiscard]] std::string to_string() const;
   friend bool operator==(const spec_fault&, const spec_fault&) = default;
 };
 
-/// All faults in one error, which has the code of the first; nothing wrong without faults.
+/// All faults in one error, which has the code of the first; success if there are none.
 [[nodiscard]] result<void> to_result(const std::vector<spec_fault>& faults);
 
 }  // namespace coppice

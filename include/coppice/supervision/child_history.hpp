@@ -31,9 +31,9 @@ struct exit_record {
   pid who;
   exit_reason reason;
   exit_action action = exit_action::kept;
-  std::string because;  ///< why the supervisor did that
+  std::string because;  ///< why the supervisor did `action`; may be empty
 };
-/// In one line.
+/// The record as one line.
 [[nodiscard]] std::string to_string(const exit_record& r);
 
 /// Published on the event stream for everything a supervisor does.
@@ -67,8 +67,8 @@ struct supervisor_ended {
   };
   pid who;
   cause why = cause::gave_up;
-  std::string child;     ///< the id of the child that ended last
-  exit_reason reason{};  ///< the exit reason of that child
+  std::string child;     ///< the id of the child whose end or failed start was the cause
+  exit_reason reason{};  ///< the exit reason of that child, or the error of its start
   std::string text;      ///< the line in the log
 };
 

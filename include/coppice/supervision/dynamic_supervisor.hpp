@@ -4,8 +4,8 @@
 ///     const auto workers = child_template<worker>(database).with({.restart = restart::temporary});
 ///     const result<pid> who = co_await start_child(pool, workers(42));
 ///
-/// Calls name children by their pid; ids are for people and need not be unique. All children are stopped at the same
-/// time. A child that ends and is not restarted is removed.
+/// Calls identify children by pid; ids are for people and need not be unique. When the supervisor ends, it stops all
+/// children at the same time. A child that ends and is not restarted is removed.
 #include <concepts>
 
 #include <coppice/supervision/supervisor.hpp>
@@ -16,7 +16,7 @@ class dynamic_supervisor;
 
 struct dynamic_supervisor_spec {
   restart_limit limit{};
-  /// The most children at a time, including those that are being restarted. Default: without limit.
+  /// The maximum number of children, including those that are being restarted. Default: without limit.
   std::optional<std::size_t> max_children{};
   /// As in `supervisor_spec`.
   std::optional<std::chrono::nanoseconds> abandon_after{};
@@ -55,7 +55,7 @@ class dynamic_supervisor {
                         calls::exit_history_of, calls::upgrade_dynamic, calls::retry_start>;
 
   explicit dynamic_supervisor(dynamic_supervisor_spec spec = {});
-  /// `init` is called in the new process, as that of `supervisor`.
+  /// `init` is called in the new process, as with `supervisor`.
   explicit dynamic_supervisor(std::function<std::optional<dynamic_supervisor_spec>()> init);
   ~dynamic_supervisor();
   dynamic_supervisor(const dynamic_supervisor&) = delete;
@@ -96,10 +96,10 @@ extern template result<pid> spawn_object<dynamic_supervisor>(kernel&, birth&&, c
 [[nodiscard]] result<ref<dynamic_supervisor>> start_dynamic_supervisor(runtime& rt, const spawn_options& options,
                                                                        dynamic_supervisor_spec spec);
 
-// The calls of a supervisor `start_child`, with `capacity` as another error, `which_children` and `count_children`;
-// and:
+// Calls of dynamic supervisors: `start_child` (with `capacity` as another error), `which_children` and
+// `count_children`, as for supervisors, and these:
 
-/// Stops a child and removes it. A child that is being restarted is known by its last pid. Error: `not_found`.
+/// Stops a child and removes it. A child that waits for its restart is found by its last pid. Error: `not_found`.
 template <std::derived_from<dynamic_supervisor> S>
 [[nodiscard]] pending_call<calls::terminate_by_pid> terminate_child(ref<S> sup, pid who) {
   return sup.template call<calls::terminate_by_pid>(who).within(forever);
@@ -109,7 +109,7 @@ template <std::derived_from<dynamic_supervisor> S>
 [[nodiscard]] pending_call<calls::exit_history_of> exit_history(ref<S> sup, pid who) {
   return sup.template call<calls::exit_history_of>(who).within(forever);
 }
-/// Gives a running supervisor other limits; its children stay. Errors: those of `check`: nothing has changed.
+/// Gives a running supervisor another spec; its children stay. Errors: those of `check`; nothing has changed then.
 template <std::derived_from<dynamic_supervisor> S>
 [[nodiscard]] pending_call<calls::upgrade_dynamic> upgrade(ref<S> sup, dynamic_supervisor_spec spec) {
   return sup.template call<calls::upgrade_dynamic>(spec).within(forever);

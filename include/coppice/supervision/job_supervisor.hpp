@@ -42,18 +42,19 @@ extern template result<pid> spawn_object<job_supervisor>(kernel&, birth&&, const
 
 namespace detail {
 
-/// Decides what happens if the owner of a job ends while the supervisor starts the job: either the job finds out when
-/// it begins and ends, or the owner finds that the job has begun and kills it.
+/// Settles the race between the start of a job and the end of its owner, or of the owner's wait for the start. Either
+/// the job, when it begins, finds that the owner has given up, and ends; or the owner finds that the job has begun, and
+/// kills it.
 class handover {
  public:
-  /// Called by the job. False: its owner has ended.
+  /// Called by the job. False: its owner has given up.
   [[nodiscard]] bool begin(pid me) {
     who_ = me;
     const phase before = phase_.exchange(phase::begun);
     ensure(before != phase::begun, "a job has begun twice");
     return before != phase::given_up;
   }
-  /// Called by the owner. Returns the job if it has begun.
+  /// Called by the owner. Returns the process of the job if it has begun, otherwise nobody.
   [[nodiscard]] pid give_up() { return phase_.exchange(phase::given_up) == phase::begun ? who_ : pid{}; }
 
  private:
@@ -61,7 +62,7 @@ class handover {
   std::atomic<phase> phase_{phase::starting};
   pid who_;
 };
-/// The owner's side while it waits for the start.
+/// Lives while the owner waits for the start. If it is destroyed before `over` is called, the owner gives up.
 class awaited_start {
  public:
   awaited_start(std::shared_ptr<handover> what, std::shared_ptr<job_base> job) noexcept
@@ -147,7 +148,7 @@ task<result<job<T>>> start_job_under(self& me, ref<job_supervisor> jobs, bond ho
   co_return job<T>{std::move(*started)};
 }
 
-/// Where the jobs of a stream are started: by a supervisor.
+/// Starts the jobs of a stream under a supervisor.
 struct started_under {
   static constexpr bool waits = true;
   ref<job_supervisor> jobs;
@@ -160,8 +161,8 @@ struct started_under {
 
 }  // namespace detail
 
-/// Starts `f(args...)` for its effect and returns its pid; the result of `f` is dropped. Errors: `capacity`, and those
-/// of all calls.
+/// Starts `f(args...)` for its effect and returns the pid of its process; the result of `f` is dropped. Errors: those
+/// of `start_child`, also `capacity`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
 [[nodiscard]] pending_call<calls::start_child> start_job(ref<job_supervisor> jobs, F f, Args&&... args) {
@@ -175,7 +176,8 @@ template <class F, class... Args>
   return start_child(jobs, detail::job_spec(std::move(f), std::forward<Args>(args)...).with(how));
 }
 
-/// `const result<job<T>> j = co_await async_under(me, jobs, f, args...);` Errors: `capacity`, and those of all calls.
+/// Starts `f(args...)` as a job: `const result<job<T>> j = co_await async_under(me, jobs, f, args...);`. Errors: those
+/// of `start_child`, also `capacity`.
 template <class F, class... Args>
   requires detail::job_function<F, Args...>
 [[nodiscard]] task<result<job<job_value<F, Args...>>>> async_under(self& me, ref<job_supervisor> jobs, F f,
@@ -191,8 +193,9 @@ template <class F, class... Args>
                                                                     std::move(args)...);
 }
 
-/// As `async_stream`. When the supervisor accepts no more jobs, that error is the last result of the stream, and the
-/// jobs that still run are killed. `max_concurrency` should not exceed what the supervisor accepts.
+/// As `async_stream`. When a job can't be started, for example because of `capacity`, that error is the last result of
+/// the stream: the jobs that still run are killed, and results that were not taken yet are dropped. `max_concurrency`
+/// should not exceed the `max_children` of the supervisor.
 template <std::ranges::viewable_range R, class F>
   requires streamable<std::views::all_t<R>, F>
 job_stream<std::views::all_t<R>, F, detail::started_under> async_stream_under(self& me, ref<job_supervisor> jobs,

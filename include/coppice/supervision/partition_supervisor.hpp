@@ -9,7 +9,8 @@
 ///     ...
 ///     const auto hit = co_await shards.ref_of<cache>("user 17").call<cache::look_up>("user 17");
 ///
-/// The same key always leads to the same partition, also after a restart of the child there.
+/// The same key always leads to the same partition, also after a restart of its child, until `resize` changes the
+/// number of partitions.
 #include <atomic>
 #include <concepts>
 #include <functional>
@@ -29,7 +30,8 @@ class partitions {
 
   /// The number of partitions in use.
   [[nodiscard]] std::size_t size() const noexcept;
-  /// The process of a partition; nobody before its first start. Throws `std::out_of_range` when it is not in use.
+  /// The process of a partition: while its child is down, the last one; nobody before its first start. Throws
+  /// `std::out_of_range` when the partition is not in use.
   [[nodiscard]] pid at(std::size_t partition) const;
   /// The process for a key. Integers are mapped by their absolute value modulo the number of partitions, other keys by
   /// `std::hash`. Throws `std::out_of_range` when no partition is in use.
@@ -67,9 +69,10 @@ struct partition_options {
                                                    const std::function<child_spec(std::size_t)>& each,
                                                    partition_options options = {});
 
-/// Changes the number of partitions in use, up to the number at first, and returns the number before. With fewer, keys
-/// are mapped to the others first, then the surplus children are stopped. With more, the children are started first.
-/// Errors: `invalid`, and those of `restart_child`: the partitions whose children are up are in use.
+/// Changes the number of partitions in use, at most to the number that `where` was made with, and returns the previous
+/// number. To use fewer, maps the keys to the remaining partitions first, then stops the other children. To use more,
+/// starts the children first. Errors: `invalid` if `count` is too large; those of `terminate_child`: the new number is
+/// in use all the same; those of `restart_child`: the partitions before the one that failed are in use.
 [[nodiscard]] task<result<std::size_t>> resize(ref<supervisor> sup, partitions where, std::size_t count);
 
 }  // namespace coppice

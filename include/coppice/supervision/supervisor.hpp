@@ -3,10 +3,10 @@
 ///
 ///     const result<ref<supervisor>> tree = start_supervisor(rt, {.children = {child<database>(url), child<cache>()}});
 ///
-/// or as a child of another one: `child<supervisor>(spec).with({.id = "storage"})`, or as a type of its own:
+/// A supervisor may also be a child of another one, `child<supervisor>(spec).with({.id = "storage"})`, or a type of its
+/// own:
 ///
-///     struct storage {                 // init may also return std::optional<supervisor_spec>; nothing: it is not
-///     started
+///     struct storage {       // `init` may also return std::optional<supervisor_spec>: if empty, nothing is started
 ///       static supervisor_spec init(std::string url) { return {.children = {child<database>(url), child<cache>()}}; }
 ///     };
 ///     supervisor_spec tree{.children = {child<storage>(url), child<web_server>(8080)}};
@@ -60,7 +60,7 @@ struct upgrade {
   using reply = void;
   supervisor_spec spec;
 };
-/// From a supervisor to itself: try a start again that has failed.
+/// From a supervisor to itself: repeat a start that has failed.
 struct retry_start {
   std::uint64_t number;
 };
@@ -82,8 +82,7 @@ class supervisor {
                         calls::get_childspec, calls::exit_history, calls::upgrade, calls::retry_start>;
 
   explicit supervisor(supervisor_spec spec);
-  /// `init` is called in the new process. If it returns nothing, there is nothing to supervise, and the start is
-  /// ignored.
+  /// `init` is called in the new process. If it returns nothing, the process ends, and its start counts as `ignored`.
   explicit supervisor(std::function<std::optional<supervisor_spec>()> init);
   ~supervisor();
   supervisor(const supervisor&) = delete;
@@ -124,9 +123,9 @@ extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, sp
 }  // namespace detail
 
 /// From a plain thread: starts a supervisor without a parent, and returns when its children are up. Errors: those of
-/// `check`; `start_failed` when a child could not be started: those before it have been stopped again.
+/// `check`; `start_failed` when a child could not be started: the children before it have been stopped again.
 [[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, supervisor_spec spec);
-/// The same with a name, or with a time limit. Error: also `name_taken`.
+/// The same with a name, or with a time limit. Errors: also `name_taken` and `timeout`.
 [[nodiscard]] result<ref<supervisor>> start_supervisor(runtime& rt, const spawn_options& options, supervisor_spec spec);
 
 // Calls of supervisors. A process awaits them (`const result<pid> who = co_await start_child(tree,
@@ -135,21 +134,22 @@ extern template task<result<ref<supervisor>>> start_server<supervisor>(self&, sp
 // and `exited` when it ends before it answers.
 
 /// Adds a child behind the others and starts it. Returns nobody if there was nothing to start. Errors: those of
-/// `check`, `already_started`, `already_present`, `start_failed`: the child was not added.
+/// `check`, `already_started`, `already_present`, `start_failed`; the child was not added then.
 template <class S>
   requires handles_call<S, calls::start_child>
 [[nodiscard]] pending_call<calls::start_child> start_child(ref<S> sup, child_spec spec) {
   return sup.template call<calls::start_child>(std::move(spec)).within(forever);
 }
-/// Stops a child, whether it runs or not, and leaves it down. A temporary child is removed. Siblings that wait for the
-/// backoff of the child are started without it. Error: `not_found`.
+/// Stops a child, or cancels its pending restart, and leaves it down. A temporary child is removed. Siblings that wait
+/// for the backoff of the child are started without it. Error: `not_found`.
 [[nodiscard]] pending_call<calls::terminate_child> terminate_child(ref<supervisor> sup, std::string id);
-/// Starts a child that is down. Errors: `not_found`, `running`, `restarting`, `start_failed`: the child stays down.
+/// Starts a child that is down. Errors: `not_found`, `running`, `restarting`; `start_failed`: the child stays down.
 [[nodiscard]] pending_call<calls::restart_child> restart_child(ref<supervisor> sup, std::string id);
 /// Removes a child that is down. Errors: `not_found`, `running`, `restarting`.
 [[nodiscard]] pending_call<calls::delete_child> delete_child(ref<supervisor> sup, std::string id);
-/// Restarts a child now that waits for its backoff. Errors: `not_found`; `invalid` when the child does not wait;
-/// `start_failed`: the child, or one that is restarted together with it, is tried again later.
+/// Restarts a child that waits for its backoff, without waiting any longer. Errors: `not_found`; `invalid` when the
+/// child does not wait, or waits for the backoff of a sibling; `start_failed`: another attempt for the child, or for
+/// the sibling that could not be started with it, follows later.
 [[nodiscard]] pending_call<calls::retry_now> retry_now(ref<supervisor> sup, std::string id);
 /// All children, in the order of their start.
 template <class S>
@@ -170,7 +170,7 @@ template <class S>
 [[nodiscard]] pending_call<calls::exit_history> exit_history(ref<supervisor> sup, std::string id);
 /// Gives a running supervisor another spec. Running children stay. A child with an id of the new spec uses its new
 /// start from its next start on, and its new restart type, shutdown and significance at once. New children are added
-/// and not started; children that the new spec lacks stay. Errors: those of `check`: nothing has changed.
+/// and not started; children that are not in the new spec stay. Errors: those of `check`; nothing has changed then.
 [[nodiscard]] pending_call<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec);
 
 }  // namespace coppice

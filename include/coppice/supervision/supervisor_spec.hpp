@@ -13,7 +13,7 @@ enum class strategy : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(strategy s) noexcept;
 
-/// Places in the list of children, from `first` up to but without `last`.
+/// Places in the list of children, from `first` up to but not including `last`.
 struct restart_range {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -50,7 +50,7 @@ struct supervisor_spec {
   /// return; it is abandoned, and the supervisor goes on. Default: without limit.
   std::optional<std::chrono::nanoseconds> abandon_after{};
 
-  /// A type whose `static supervisor_spec init(args...)` returns one is a supervisor.
+  /// Makes `child<T>` treat a type `T` as a supervisor if its `static supervisor_spec init(args...)` returns this spec.
   using supervised_by = supervisor;
 };
 
@@ -58,8 +58,8 @@ struct supervisor_spec {
 /// `path` leads to the supervisor. See `find_faults` of child specs.
 [[nodiscard]] std::vector<spec_fault> find_faults(const supervisor_spec& spec,
                                                   const std::vector<std::string>& path = {});
-/// Whether a supervisor would start with this spec, without starting anything. The error has all faults of
-/// `find_faults`, and the code of the first: `invalid`, `bad_combination` or `duplicate_id`.
+/// Whether a supervisor would accept this spec; nothing is started. The error lists all faults of `find_faults` and has
+/// the code of the first: `invalid`, `bad_combination` or `duplicate_id`.
 [[nodiscard]] result<void> check(const supervisor_spec& spec);
 
 }  // namespace coppice

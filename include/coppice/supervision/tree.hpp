@@ -13,7 +13,7 @@ namespace coppice {
 struct tree_node {
   child_info child;
   std::vector<tree_node> children{};
-  /// The supervisor or actor did not answer in time: it is busy, or has ended.
+  /// The supervisor or actor did not answer: it is busy, or has ended.
   bool silent = false;
 };
 
@@ -22,11 +22,12 @@ struct tree_options {
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
   /// How many children of one supervisor are drawn; the others are counted.
   std::size_t most_children = 50;
-  /// Draw what each child is as well; see `describe`. Default: no.
+  /// Whether to draw what each child is as well; see `describe`. Default: no.
   bool descriptions = false;
 };
 
-/// Asks `root` and all supervisors and actors below it for their children. The answers are from different moments.
+/// Asks `root` and all supervisors and actors below it for their children. The answers are not a snapshot of one
+/// moment.
 [[nodiscard]] task<tree_node> look_at_tree(self& me, pid root, tree_options options = {});
 /// From a plain thread.
 [[nodiscard]] tree_node look_at_tree(runtime& rt, pid root, tree_options options = {});

@@ -9,7 +9,7 @@
 
 namespace coppice::detail {
 
-/// A removed child leaves a gap, so that a loop over the list that waits in the middle can rely on the places.
+/// A removed child leaves a gap, so that places stay valid in a loop over the list that awaits something.
 class child_list {
  public:
   explicit child_list(std::vector<child_spec> specs);
@@ -18,12 +18,12 @@ class child_list {
   supervised& add(child_spec spec);
   /// Destroys the child and leaves a gap.
   void remove(supervised& c);
-  /// Closes the gaps if there are many. Changes places, so no loop over the list may be under way.
+  /// Closes the gaps if there are many. Changes places: must not be called during a loop over the list.
   void clear_gaps();
   /// Gives a child another spec, with the same id.
   void replace_spec(supervised& c, child_spec spec);
 
-  /// Error: `not_found`. The first call builds an index; supervisors that are never asked do without.
+  /// Error: `not_found`. The first call builds the index, so supervisors without calls by id do not pay for it.
   [[nodiscard]] result<supervised*> find(std::string_view id);
 
   /// The number of places, gaps included.
@@ -38,7 +38,7 @@ class child_list {
     for (const auto& c : order_)
       if (c) visit(*c);
   }
-  /// Whether there is such a child. The search ends at the first.
+  /// Whether `test` is true for at least one child.
   template <class Test>
   [[nodiscard]] bool any_of(Test&& test) const {
     return std::ranges::any_of(order_, [&](const auto& c) { return c && test(*c); });
@@ -47,7 +47,7 @@ class child_list {
  private:
   std::vector<std::unique_ptr<supervised>> order_;
   std::size_t gaps_ = 0;
-  std::unordered_map<std::string_view, supervised*> by_id_;  // the keys are the ids in the children
+  std::unordered_map<std::string_view, supervised*> by_id_;  // the keys refer to the ids in the children
   bool indexed_ = false;
 };
 

@@ -12,21 +12,21 @@
 
 namespace coppice::detail {
 
-/// The kinds of supervisors differ in these settings only.
+/// The settings in which the kinds of supervisors differ.
 struct child_rules {
   coppice::strategy strategy = coppice::strategy::one_for_one;
   coppice::auto_shutdown auto_shutdown = coppice::auto_shutdown::never;
   restart_limit limit{};
   std::optional<std::chrono::nanoseconds> abandon_after{};
-  /// Children of a dynamic supervisor are known by their pid, and removed when they are down for good. Others are known
-  /// by their id, and only temporary ones are removed.
+  /// Children of a dynamic supervisor are identified by pid, and removed when they end and are not restarted. Children
+  /// of other supervisors are identified by id, and only temporary ones are removed.
   bool dynamic = false;
 };
 
-/// For the caller of a start that failed. The error of the child becomes the cause: its `bad_combination`, for example,
-/// is not a fault of the spec that the caller gave.
+/// The error for the caller of a start that failed. The error of the child becomes its cause, and not its code: the
+/// caller would take a `bad_combination`, for example, for a fault in the spec it has passed.
 [[nodiscard]] error not_started(const std::string& id, error why);
-/// The answer to a start that was refused.
+/// The reply to a request for a start that is refused.
 [[nodiscard]] task<result<pid>> refused_start(error why);
 
 class children {
@@ -39,7 +39,7 @@ class children {
   [[nodiscard]] task<void> handle_backoff_over(self& me, timer_ref wait);
   [[nodiscard]] task<void> handle_retry(self& me, std::uint64_t number);
   /// Restarts a child that is down, and by the strategy its group. The error names the first child that could not be
-  /// started; that one is tried again.
+  /// started; another attempt for that child follows.
   [[nodiscard]] task<result<void>> restart(self& me, supervised& c);
 
   // -- starting and stopping
@@ -50,19 +50,20 @@ class children {
   [[nodiscard]] task<void> stop_in_order(self& me);
   /// Stops all children at the same time.
   [[nodiscard]] task<void> stop_together(self& me);
-  /// Starts the process of a child. `note_start` has to follow; they are two functions so that a start takes one frame.
+  /// Starts the process of a child. The caller must then call `note_start`; they are two functions so that a start
+  /// needs only one coroutine frame.
   [[nodiscard]] task<start_result> launch(self& me, const supervised& c) {
     return start_process(me, c.spec, running_, rules_.abandon_after);
   }
-  /// Records the outcome of a start: the child runs, or there was nothing to start and it stays down. A child that is
-  /// not kept while it is down is removed then. Returns the process or nobody. An error leaves the child as it was.
+  /// Records the outcome of a start. Returns the process, or nobody if there was nothing to start: the child then stays
+  /// down, or is removed if it is not kept while it is down. An error leaves the child as it was.
   [[nodiscard]] result<pid> note_start(self& me, supervised& c, start_result started, time_point now);
   /// Adds a child and starts it. A child that could not be started is removed again, and the error names it.
   [[nodiscard]] task<result<pid>> start_new(self& me, child_spec spec);
-  /// Stops one child because a caller has asked for it, whether it runs or not. It is removed if it is not kept while
-  /// it is down. Then the children that wait for it are started.
+  /// Stops one child for `terminate_child`, or cancels its pending restart. Removes it if it is not kept while it is
+  /// down. Then starts the children that waited for it.
   [[nodiscard]] task<void> terminate_one(self& me, supervised& c);
-  /// Stops waiting for the backoff of a child; the caller restarts it.
+  /// Cancels the wait for the backoff of a child; the caller must restart the child.
   void cancel_wait(self& me, supervised& c) { pending_.cancel(me, c); }
 
   // -- the list
@@ -71,7 +72,8 @@ class children {
   [[nodiscard]] child_rules& rules() noexcept { return rules_; }
   supervised& add(child_spec spec);
   void remove(self& me, supervised& c);
-  /// A child of a dynamic supervisor by its pid; by its last one while it is being restarted. Null: unknown.
+  /// Finds a child of a dynamic supervisor by its pid, or by its last one while it waits for its restart. Null:
+  /// unknown.
   [[nodiscard]] supervised* find(pid who) noexcept;
   [[nodiscard]] child_counts count(self& me) const;
   [[nodiscard]] std::vector<child_info> infos(self& me) const;
@@ -110,12 +112,12 @@ class children {
   running_children running_;
   pending_restarts pending_;
   restart_window window_;
-  flat_map<pid, supervised*, pid_hash> by_last_pid_;  // children of a dynamic supervisor that are being restarted
+  flat_map<pid, supervised*, pid_hash> by_last_pid_;  // children of a dynamic supervisor that wait for their restart
 };
 
-/// The time for records of uptimes. A thousand children that are started or stopped in a row need not read the exact
-/// clock a thousand times: the result is late by less than a tick of the coarse clock, some milliseconds. `before`: the
-/// last result; `time_point::min()` at first.
+/// The time for records of uptimes, without reading the exact clock for each of a thousand children that are started or
+/// stopped in a row. The result lags behind the exact clock by less than a tick of the coarse clock, a few
+/// milliseconds. `before`: the previous result; `time_point::min()` for the first call.
 [[nodiscard]] inline time_point about_now(self& me, time_point before) {
   clock& c = me.host().env().clock();
   return before == time_point::min() || c.coarse_now() > before ? c.now() : before;

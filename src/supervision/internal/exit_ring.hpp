@@ -1,5 +1,5 @@
 #pragma once
-/// The last ends of a child.
+/// The last ends of a child, at most 50.
 #include <coppice/base/ensure.hpp>
 #include <coppice/supervision/child_history.hpp>
 
@@ -14,8 +14,9 @@ struct exit_decision {
       : action{a}, because{std::make_shared<const std::string>(std::move(why))} {}
 };
 
-/// A circular list of nodes. Children that end together allocate their nodes one after the other, so that a thousand of
-/// them write to adjacent memory; with one block for each child, cache misses would cost as much as the whole stop.
+/// A circular list of nodes. Children that end together allocate their nodes one after the other, so the nodes of a
+/// thousand children are adjacent in memory. With one block of memory for each child, cache misses would cost as much
+/// as the rest of the stop.
 class exit_ring {
  public:
   static constexpr std::uint8_t most = 50;
@@ -37,7 +38,7 @@ class exit_ring {
     }
   }
   void add(end e) {
-    ensure(size_ <= most, "a child has more recorded ends than there may be");
+    ensure(size_ <= most, "a child has more recorded ends than the maximum");
     if (size_ == most) {
       newest_ = newest_->next;
       newest_->what = std::move(e);

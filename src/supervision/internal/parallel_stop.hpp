@@ -13,13 +13,13 @@ class parallel_stop final : awaited_processes {
   parallel_stop(self& me, std::optional<std::chrono::nanoseconds> abandon_after)
       : me_{me}, abandon_after_{abandon_after} {}
 
-  /// Takes the first step. The spec must live until the stop is done.
+  /// Takes the first step for a child. The spec must live until the child has ended.
   void add(pid who, const child_spec& spec);
   struct gone {
     pid who;
     stopped_process how;
   };
-  /// The next child that has ended; nothing when all have.
+  /// Waits for the next child that ends; nothing when all have ended.
   [[nodiscard]] task<std::optional<gone>> next();
 
  private:
@@ -38,7 +38,7 @@ class parallel_stop final : awaited_processes {
 
   self& me_;
   std::optional<std::chrono::nanoseconds> abandon_after_;
-  mutable flat_map<pid, leaving, pid_hash> leaving_;  // its look-up is not const
+  mutable flat_map<pid, leaving, pid_hash> leaving_;  // mutable, because the look-up of the map is not const
   time_point next_deadline_ = time_point::max();
 };
 

@@ -6,9 +6,9 @@
 
 namespace coppice::detail {
 
-/// A child whose restart is pending is `restarting`. It waits for the timer of its backoff, or, after a start that
-/// failed, for a message of the supervisor to itself, or for a sibling that has a backoff and is restarted together
-/// with it.
+/// A child whose restart is pending is `restarting`. It waits for one of three things: the timer of its backoff; after
+/// a failed start without a backoff, a message of the supervisor to itself; or a sibling that waits for its backoff and
+/// is restarted together with the child.
 class pending_restarts {
  public:
   /// Restarts the child after `wait`.
@@ -46,14 +46,15 @@ class pending_restarts {
     c.wait = {};
     return &c;
   }
-  /// The child to try again; null if it was started, stopped or removed meanwhile.
+  /// The child to start again; null if it was started, stopped or removed meanwhile, or waits for something else.
   [[nodiscard]] supervised* take_retry(std::uint64_t number) {
     const std::optional<supervised*> known = retrying_.take(number);
     if (!known || (*known)->state != child_state::restarting) return nullptr;
     return !(*known)->wait && (*known)->waits_for == nullptr ? *known : nullptr;
   }
 
-  /// The child waits neither for a timer nor for a sibling any more.
+  /// Cancels the wait for a timer or a sibling. A retry message stays in flight: `take_retry` checks whether it still
+  /// applies.
   void cancel(self& me, supervised& c) {
     if (std::exchange(c.waits_for, nullptr) != nullptr) {
       ensure(followers_ > 0, "a child stops waiting for a sibling although none was counted");
@@ -65,7 +66,7 @@ class pending_restarts {
     ensure(known, "a child waits for a timer that its supervisor does not know");
     c.wait = {};
   }
-  /// Before a child is removed.
+  /// Cancels everything before a child is removed.
   void forget(self& me, supervised& c) {
     cancel(me, c);
     if (retrying_.empty()) return;
@@ -82,7 +83,7 @@ class pending_restarts {
     std::uint64_t operator()(std::uint64_t n) const noexcept { return mix(n); }
   };
   flat_map<std::uint64_t, supervised*, number_hash> waiting_;   // by the timer of their backoff
-  flat_map<std::uint64_t, supervised*, number_hash> retrying_;  // by the number in the message
+  flat_map<std::uint64_t, supervised*, number_hash> retrying_;  // by the number in the message `retry_start`
   std::uint64_t numbers_ = 0;
   std::size_t followers_ = 0;
 };

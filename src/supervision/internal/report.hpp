@@ -4,7 +4,7 @@
 
 namespace coppice::detail {
 
-/// What happened to which child.
+/// What has happened to which child, and the level of the log line.
 struct child_report {
   log_level level = log_level::info;
   supervisor_event::kind what = supervisor_event::kind::started;
@@ -13,8 +13,8 @@ struct child_report {
   const exit_reason& reason;
 };
 
-/// Writes a line to the log and publishes a `supervisor_event`. `text` makes the line, and is called only if somebody
-/// wants it.
+/// Writes a line to the log and publishes a `supervisor_event`. `text()` makes the line; it is called only if the line
+/// is logged or the event has subscribers.
 template <class Text>
 void report(self& me, const child_report& r, Text&& text) {
   kernel& k = me.host();

@@ -6,11 +6,11 @@
 
 namespace coppice::detail {
 
-/// The processes of running children. Also remembers ends that were seen in the mailbox before they were handled, while
-/// the supervisor waited for something else.
+/// The processes of running children. Also records the ends of children whose exit is still in the mailbox, because the
+/// supervisor waits for something else.
 class running_children final : public death_watcher {
  public:
-  /// False: the process belongs to another child.
+  /// False: the process belongs to a child already.
   [[nodiscard]] bool add(pid who, supervised& c) { return by_pid_.insert(who, &c); }
   void remove(pid who) { by_pid_.erase(who); }
   [[nodiscard]] std::size_t size() const noexcept { return by_pid_.size(); }
@@ -24,8 +24,8 @@ class running_children final : public death_watcher {
     by_pid_.for_each([&](pid, supervised* c) { visit(*c); });
   }
 
-  /// The child whose process has ended, marked as down. Null if the exit is from another process, or only pretends to
-  /// be from a child that is still alive.
+  /// Marks the child whose process has ended as down and returns it. Null if the exit is not from a running child, or
+  /// is forged: the child is still alive.
   [[nodiscard]] supervised* take_ended(self& me, const exited& x) {
     supervised* c = x.linked ? find(x.from) : nullptr;
     if (c == nullptr || me.alive(x.from)) return nullptr;
@@ -36,11 +36,12 @@ class running_children final : public death_watcher {
     return c;
   }
 
-  /// Called for each exit that stays in the mailbox.
+  /// Records an exit that stays in the mailbox.
   void saw(const exited& x) override {
     if (x.linked && find(x.from) != nullptr) early_.insert(x.from, x.reason);
   }
-  /// The reason of an end that was seen before. Its exit will be handled later, when the child is not known any more.
+  /// Takes the reason that `saw` has recorded. The exit itself is handled later and ignored, because the pid does not
+  /// belong to a child any more.
   [[nodiscard]] std::optional<exit_reason> take_early(pid who) { return early_.take(who); }
   [[nodiscard]] bool ended_early(pid who) noexcept { return early_.find(who) != nullptr; }
 

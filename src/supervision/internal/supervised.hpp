@@ -6,19 +6,19 @@
 
 namespace coppice::detail {
 
-/// A hundred thousand of these should be cheap.
+/// Kept small: a supervisor may have a hundred thousand of these.
 struct supervised {
-  /// Changes when the supervisor is upgraded. `shutdown` is always set. `start` is empty for a temporary child that was
-  /// started: it is never started again, and the arguments need not be kept.
+  /// An upgrade of the supervisor may replace it. `shutdown` is always set. `start` is empty for a temporary child that
+  /// was started: it is never started again, so its arguments are not kept.
   child_spec spec;
   pid who;                          // the process; while the child is down, the last one
   time_point since{};               // when the process was started
   timer_ref wait{};                 // set while a restart waits for its backoff
-  supervised* waits_for = nullptr;  // the sibling with a backoff with which the child is started again
+  supervised* waits_for = nullptr;  // the sibling that waits for its backoff, and with which the child is started again
   std::uint64_t restarts = 0;
   std::uint32_t failures = 0;  // in a row, for the backoff
   std::uint32_t place = 0;     // in the list of children
-  // Without [[no_unique_address]] the state would take another eight bytes.
+  // [[no_unique_address]] puts `state` into the padding of the ring; otherwise it would take another eight bytes.
   [[no_unique_address]] exit_ring history;
   child_state state = child_state::undefined;
 

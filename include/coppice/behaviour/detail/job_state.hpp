@@ -1,18 +1,18 @@
 #pragma once
-/// What a job and its owner share.
+/// The state that a job and its owner share.
 ///
-/// The result of a job does not travel as a message: it is put here, and the owner, if it waits, is woken by a signal
-/// that nobody else takes and that vanishes when nobody waits. So a result that comes late is never mail.
+/// The result of a job is not a message. The job stores it here and sends its owner a signal, `job_done`, which wakes
+/// the owner if it waits for this job and is dropped otherwise. So a late result is never left in the mailbox.
 #include <coppice/runtime/runtime.hpp>
 
 namespace coppice::detail {
 
-/// How long a killed job may take to end before it is given up as stuck.
+/// How long to wait for the end of a job after a kill, before it is abandoned.
 inline constexpr std::chrono::seconds job_stuck_after{5};
 inline constexpr std::chrono::nanoseconds no_time_at_all{0};
 
-/// The kernel answers `pending_reply` with the reason when the job's process ends in whatever way; so the
-/// owner is notified without a monitor.
+/// When the process of the job ends without a result, for whatever reason, the kernel calls `pending_reply::fail`. So
+/// the owner is notified without a monitor.
 struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
   job_base() = default;
   job_base(const job_base&) = delete;
@@ -20,29 +20,29 @@ struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
   virtual ~job_base() = default;
 
   // -- by the job
-  /// True: nobody has told the outcome before, and the caller does so now.
+  /// True: the outcome has not been decided before, and the caller must set it.
   [[nodiscard]] bool claim() noexcept { return !answered.exchange(true); }
-  /// The outcome is in its place.
+  /// Marks the job as done and signals its owner. The outcome must have been set.
   void finish(kernel& k);
   virtual void fail_with(const exit_reason& why) = 0;
 
   // -- by the owner only
   [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Throws `std::logic_error` in any other process.
+  /// Throws `std::logic_error` if the current process is not the owner.
   void must_be_mine() const;
-  /// Its end is not our end any more, and no news either.
+  /// Unlinks the job from its owner, and drops an `exited` of the job that is already in the owner's mailbox.
   void cut_link();
   void kill() const;
   void finished_at_once() noexcept { done_.store(true, std::memory_order_relaxed); }
 
-  pid who{};  // nobody: it never had a process
+  pid who{};  // the process of the job; nobody: it has none, or is not started yet
   bool linked = false;
-  bool links_itself = false;              // when it begins: the owner may not know of the link yet. Never changes
-  bool taken = false;                     // the result is gone
-  std::uint32_t times = 1;                // it stands in the list of those that are awaited together
-  const void* awaited_by = nullptr;       // the wait to notify when it is done
+  bool links_itself = false;              // when it begins: the owner may not know the link yet. Never changes
+  bool taken = false;                     // the result was taken, or is ignored
+  std::uint32_t times = 1;                // how often the job is in the list of jobs that are awaited together
+  const void* awaited_by = nullptr;       // the mark of the wait to wake when it is done
   std::uint64_t position = 0;             // in a stream
-  std::optional<exit_reason> ended_with;  // without a result
+  std::optional<exit_reason> ended_with;  // set if it ended without a result
 
  private:
   std::atomic<bool> done_{false};
@@ -65,7 +65,7 @@ struct job_state final : job_base {
   }
   template <class... V>
   void succeed(kernel& k, V&&... value) {
-    if (!claim()) return;  // given up meanwhile
+    if (!claim()) return;  // the job was abandoned meanwhile
     try {
       outcome.emplace(std::in_place, std::forward<V>(value)...);
     } catch (...) {
@@ -75,7 +75,7 @@ struct job_state final : job_base {
     }
     finish(k);
   }
-  /// The result, once; nothing when there is none yet.
+  /// Takes the result; nothing if the job is not done yet. Error: `noproc` if the result was taken before.
   [[nodiscard]] std::optional<result<T>> take() {
     if (taken) return std::unexpected{error{errc::noproc, "the result of this job was taken before"}};
     if (!is_done()) return std::nullopt;
@@ -85,12 +85,12 @@ struct job_state final : job_base {
   }
 };
 
-/// The signal to an owner.
+/// The signal that wakes an owner.
 struct job_done {
   std::shared_ptr<job_base> which;
 };
 
-/// Until one of the jobs that are `awaited_by` the mark is done, which it gives; null when the time is over first.
+/// Waits until a job whose `awaited_by` is the mark is done, and returns that job; null after a timeout.
 class [[nodiscard]] waiting_for_done : public timed_waiter {
  public:
   waiting_for_done(const void* mark, std::chrono::nanoseconds timeout) noexcept
@@ -114,7 +114,7 @@ class [[nodiscard]] waiting_for_done : public timed_waiter {
   return waiting_for_done{mark, timeout};
 }
 
-/// A point in time that several waits have in common.
+/// The common deadline of several waits.
 class deadline {
  public:
   deadline(kernel& k, std::chrono::nanoseconds timeout)
@@ -130,9 +130,10 @@ class deadline {
   time_point at_;
 };
 
-/// Until it is done or the time is over.
+/// Waits until the job is done or the time is over.
 [[nodiscard]] task<> until_done(std::shared_ptr<job_base> job, std::chrono::nanoseconds timeout);
-/// Ends it, first with `how`, then by a kill, and waits until it has ended. True: it ended as it was told to.
+/// Unlinks the job, asks it to end with `how`, after `timeout` kills it, then abandons it, and waits until it is done.
+/// True: it ended without a result and as requested.
 [[nodiscard]] task<bool> end_job(std::shared_ptr<job_base> job, exit_reason how, std::chrono::nanoseconds timeout);
 
 }  // namespace coppice::detail

@@ -1,10 +1,10 @@
 #pragma once
 /// The entries of a registry.
 ///
-/// Whoever looks something up does so in its own thread, under the lock of one of several parts of the table and for
-/// the few instructions that it takes to find and copy an entry. To ask the keeper instead would cost two messages, and
-/// all would wait for one process. Under a lock, keys and values are hashed, compared, copied and destroyed, and no
-/// other code of users runs; no two locks are held at a time.
+/// The table consists of several parts, each with a lock. A look-up runs in the thread of its caller and holds the lock
+/// of one part while it finds and copies the entries of a key. To ask the keeper instead would cost two messages, and
+/// all callers would wait for one process. Under a lock, keys and values are hashed, compared, copied, moved and
+/// destroyed; no other user code runs. No thread holds two locks at a time.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -30,8 +30,8 @@ class registry_table {
 
   // -- the keeper
 
-  /// From now on `keeper` looks after the entries, of which there are none. Throws `std::logic_error` when another one
-  /// does.
+  /// Makes `keeper` the keeper of the table, and removes all entries. Does nothing if it is the keeper already. Throws
+  /// `std::logic_error` if another process that is alive is the keeper.
   void attach(kernel& host, pid keeper, pid parent) {
     for (part& p : parts_) {
       const std::scoped_lock lock{p.mutex};
@@ -45,7 +45,7 @@ class registry_table {
     }
     forget_owners();
   }
-  /// Before the keeper's end is known to anybody: all entries are gone.
+  /// Removes the keeper and all entries. Called when the keeper ends, before its end is reported to other processes.
   void detach(pid keeper) {
     for (part& p : parts_) {
       const std::scoped_lock lock{p.mutex};
@@ -66,12 +66,12 @@ class registry_table {
     return {parts_[0].host, parts_[0].keeper, parts_[0].parent};
   }
 
-  // -- writing: by the process that registers, or for one that has ended
+  // -- writing: by the process that registers, or by the keeper for a process that has ended
 
   enum class added : std::uint8_t { yes, taken, unkept };
   struct addition {
     added what = added::unkept;
-    pid who;  // the keeper; or who has the key
+    pid who;  // yes: the keeper; taken: the process that has the key
   };
   [[nodiscard]] addition add(kernel& host, pid who, const Key& key, Value value, bool unique) {
     addition done;
@@ -80,7 +80,7 @@ class registry_table {
       const std::scoped_lock lock{p.mutex};
       if (p.host != &host) return done;
       auto& there = p.entries[key];
-      // Entries of ended processes may be replaced at once, before the keeper is notified.
+      // Entries of processes that have ended may be replaced before the keeper has removed them.
       std::erase_if(there, [&](const entry& e) { return !host.alive(e.who); });
       if (unique && !there.empty()) return {added::taken, there.front().who};
       there.push_back({who, std::move(value)});
@@ -93,7 +93,7 @@ class registry_table {
   }
   struct removal {
     std::size_t count = 0;
-    bool last = false;  // it has no key left
+    bool last = false;  // the process has no key left
   };
   template <class Unwanted>
   removal remove(pid who, const Key& key, Unwanted unwanted) {
@@ -118,11 +118,11 @@ class registry_table {
     if (done.last) o.keys.erase(keys);
     return done;
   }
-  /// Everything of a process that has ended.
+  /// Removes all entries of a process.
   void forget(pid who) {
     for (const Key& key : take_keys(who)) remove(who, key, [](const entry&) { return true; });
   }
-  /// Replaces the value of `who`; false: it has none there.
+  /// Replaces the value of `who` under the key. False: `who` has no entry there.
   bool replace(pid who, const Key& key, Value value) {
     part& p = part_of(key);
     const std::scoped_lock lock{p.mutex};
@@ -133,7 +133,7 @@ class registry_table {
     return false;
   }
 
-  // -- reading: nobody sees an entry of a process that has ended
+  // -- reading: entries of processes that have ended are left out, except by `keys_of`
 
   [[nodiscard]] std::vector<entry> find(const Key& key) {
     part& p = part_of(key);
@@ -169,7 +169,7 @@ class registry_table {
     }
     return n;
   }
-  /// Copies, one part of the table after the other.
+  /// Copies one part of the table after the other, so the result is not a snapshot of one moment.
   [[nodiscard]] std::vector<row> rows() {
     std::vector<row> all;
     for (part& p : parts_) {
@@ -190,7 +190,7 @@ class registry_table {
     const std::scoped_lock lock{listeners_mutex_};
     std::erase(listeners_, who);
   }
-  /// Forgets the dead on the way.
+  /// Also removes listeners that have ended.
   [[nodiscard]] std::vector<pid> listeners(const kernel& host) {
     const std::scoped_lock lock{listeners_mutex_};
     std::erase_if(listeners_, [&](pid who) { return who.node() == host.node() && !host.alive(who); });

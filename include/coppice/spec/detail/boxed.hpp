@@ -10,7 +10,7 @@
 
 namespace coppice::detail {
 
-/// As `std::optional`, in one pointer. Copies copy the value.
+/// Like `std::optional`, but of the size of one pointer: the value is on the heap. Copies copy the value.
 template <class T>
 class boxed {
  public:
@@ -43,7 +43,7 @@ class boxed {
   std::unique_ptr<T> value_;
 };
 
-/// A string that is nearly always empty, in one pointer.
+/// A string that is nearly always empty, of the size of one pointer.
 class boxed_text {
  public:
   boxed_text() = default;

@@ -44,16 +44,16 @@ struct stop_limits {
 /// A step to carry out now, and how long to wait for the end of the process before the next step.
 struct stop_rung {
   stop_step what;
-  std::chrono::nanoseconds wait;  ///< the longest time there is: no step follows
+  std::chrono::nanoseconds wait;  ///< `max()`: no step follows
   friend constexpr bool operator==(const stop_rung&, const stop_rung&) = default;
 };
 
-/// The time at which a wait that starts now is over; the last time there is for a wait without limit.
+/// The time at which a wait that starts now is over; `time_point::max()` for a wait without limit.
 [[nodiscard]] constexpr time_point deadline_after(time_point now, std::chrono::nanoseconds wait) noexcept {
   return wait < time_point::max() - now ? now + wait : time_point::max();
 }
 
-/// How far the stop of one process has come. One byte, so that there may be one for each of many children.
+/// The progress of the stop of one process. It takes one byte, because a supervisor may stop many children at a time.
 ///
 /// | taken so far | brutal_kill | a time or infinity     |
 /// |--------------|-------------|------------------------|
@@ -75,11 +75,11 @@ class stop_ladder {
         at_ = state::asked;
         return {stop_step::ask, limits.how.time()};
       case state::asked:
-        if (limits.how.is_infinite()) ensure(false, "a process that is waited for without limit was to be killed");
+        if (limits.how.is_infinite()) ensure(false, "a process was to be killed although its shutdown is infinite");
         break;
       case state::killed:
       case state::abandoned:
-        if (!limits.abandon_after) ensure(false, "a process that may not be abandoned was to be");
+        if (!limits.abandon_after) ensure(false, "a process was to be abandoned although `abandon_after` is not set");
         at_ = state::abandoned;
         return {stop_step::abandon, after_kill};
     }
@@ -112,7 +112,7 @@ class stop_ladder {
   state at_ = state::begun;
 };
 
-/// Who is stopped by whom, and how log lines name it.
+/// Which process is stopped, by which process, and how log lines name it.
 struct stop_target {
   pid by;
   pid who;
@@ -120,29 +120,29 @@ struct stop_target {
   std::string_view name{};            ///< for example the id of the child
 };
 
-/// Carries out one step of a stop and logs it. `waited`: how long the step before it was given; nothing for the first.
-/// Returns whether the process was abandoned.
+/// Carries out one step of a stop and logs it. `waited`: how long the process was given after the previous step;
+/// nothing for the first step. Returns whether this step has abandoned the process.
 bool carry_out(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited,
                const exit_reason& ask_with = exit_reason::shutdown());
+struct taken_step {
+  std::chrono::nanoseconds wait;  ///< before the next step; `max()`: no step follows
+  bool abandoned;                 ///< this step has abandoned the process
+};
 /// Takes the next step of the ladder: carries it out and logs it. Also logs the first attempt to abandon that has no
 /// effect.
-struct taken_step {
-  std::chrono::nanoseconds wait;  ///< before the next step; the longest time there is when no step follows
-  bool abandoned;
-};
 taken_step take_step(kernel& k, stop_ladder& ladder, const stop_limits& limits, const stop_target& target,
                      const exit_reason& ask_with = exit_reason::shutdown());
-/// Logs a step. For callers that ask in a way of their own; `carry_out` does so itself.
+/// Logs a step, for callers that ask the process to stop in their own way. `carry_out` logs its steps itself.
 void log_step(kernel& k, stop_step step, const stop_target& target, std::optional<std::chrono::nanoseconds> waited);
 
-/// The stop of one process from the first step to the last. The texts of the target must live as long.
+/// The stop of one process from the first step to the last. The texts of `target` must outlive this object.
 class process_stop {
  public:
   process_stop(stop_target target, shutdown how, std::optional<std::chrono::nanoseconds> abandon_after) noexcept
       : target_{target}, limits_{how, abandon_after} {}
 
-  /// Carries out the next step. Returns how long to wait for the end of the process before the next call; the longest
-  /// time there is when no step follows.
+  /// Carries out the next step. Returns how long to wait for the end of the process before the next call; `max()` if no
+  /// step follows.
   std::chrono::nanoseconds advance(kernel& k, const exit_reason& ask_with = exit_reason::shutdown());
   [[nodiscard]] bool abandoned() const noexcept { return abandoned_; }
   [[nodiscard]] std::optional<stop_step> taken() const noexcept { return ladder_.taken(); }
