@@ -54,7 +54,7 @@ running_program::~running_program() = default;
 
 std::optional<program_outcome> running_program::ended() const { return state_->ended(); }
 program_outcome running_program::wait() {
-  if (controller_) rt_->wait(controller_);  // its name is free afterwards
+  if (controller_) rt_->wait(controller_);  // when it has ended, its name is free for the next program
   signals_.reset();
   return *state_->ended();
 }
@@ -88,7 +88,7 @@ std::optional<std::string> wrong_with(const run_options& how) {
   return std::nullopt;
 }
 
-/// Makes the runtime; its exceptions become outcomes.
+/// Makes the runtime and runs the program on it. Exceptions become outcomes.
 program_outcome run_on_own_runtime(const applications& all, run_options how) try {
   runtime rt{how.runtime};
   running_program running = all.start(rt, std::move(how));
@@ -97,7 +97,7 @@ program_outcome run_on_own_runtime(const applications& all, run_options how) try
 } catch (const std::invalid_argument& x) {
   return {.what = program_end::refused, .text = std::string{"the options of the runtime are invalid: "} + x.what()};
 } catch (const std::exception& x) {
-  return {.what = program_end::start_failed, .text = std::string{"the runtime could not be started: "} + x.what()};
+  return {.what = program_end::start_failed, .text = std::string{"the program could not be started: "} + x.what()};
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ running_program applications::start(runtime& rt, run_options how) const {
   auto planned = detail::plan(all_);
   if (!planned) return {rt, refused({.what = program_end::refused, .text = std::string{planned.error().text()}})};
   running_program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
-  // Before the first child is up, because a signal may be sent as soon as one is.
+  // Subscribes before the first child is started: a signal may arrive as soon as a child is up.
   const auto relay = std::make_shared<detail::signal_relay>();
   const auto& signals = made.state_->how.stop_on;
   if (!signals.empty())
@@ -132,7 +132,7 @@ running_program applications::start(runtime& rt, run_options how) const {
   if (!spawned) {
     made.signals_.reset();
     made.state_->end({.what = program_end::start_failed,
-                      .text = "another program runs on this runtime: " + spawned.error().to_string()});
+                      .text = "this runtime accepts no further program: " + spawned.error().to_string()});
     return made;
   }
   made.controller_ = *spawned;
@@ -141,7 +141,7 @@ running_program applications::start(runtime& rt, run_options how) const {
 }
 
 int applications::run(run_options how) const {
-  // Before there is a runtime, so that a refused program starts no threads.
+  // Checked before the runtime is made, so that a refused program starts no threads.
   const auto sensible = check();
   const program_outcome out =
       sensible ? run_on_own_runtime(*this, std::move(how))
@@ -151,7 +151,7 @@ int applications::run(run_options how) const {
 }
 
 int applications::run() const {
-  const run_options plain;  // named: g++ 12 takes a temporary of it for uninitialized when it optimises
+  const run_options plain;  // named: g++ 12 at -O2 takes the members of an unnamed one for uninitialized
   return run(plain);
 }
 

@@ -29,13 +29,13 @@ class controller {
     stop_next();
   }
 
-  /// A master ends after its last message, which has arrived before this exit. One that has not sent it was killed.
+  /// The last message of a master arrives before the exit of the master. A master without a last message was killed.
   void handle(const exited& x) {
     if (!x.signalled) return;
     const auto found = std::ranges::find(apps_, x.from, &one::master);
     if (found == apps_.end() || !x.linked) {
       if (!x.linked && x.reason.what() != exit_reason::kind::normal)
-        stop({.what = program_end::stopped}, "it was told to exit");
+        stop({.what = program_end::stopped}, "its controller received an exit signal");
       return;
     }
     if (found->state == application_state::ended) return;
@@ -55,12 +55,12 @@ class controller {
     const std::string name{to_string(s.which)};
     if (++signals_ > 1) {
       end_hard({.what = program_end::stopped_hard,
-                .text = name + " was received a second time: stopped at once",
+                .text = name + " was the second signal: stopped at once",
                 .signal = s.which});
       return;
     }
     if (stopping_)
-      me_.log(log_level::warning, name + ": the program is stopping; another signal stops it at once");
+      me_.log(log_level::warning, name + ": the program is stopping already; another signal stops it at once");
     else
       stop({.what = program_end::stopped, .signal = s.which}, name);
   }
@@ -91,8 +91,8 @@ class controller {
     application_state state = application_state::waiting;
     pid master{};
     pid top{};
-    bool done = false;  // once ended: nothing was wrong
-    std::string why{};  // once ended
+    bool done = false;  // once ended: it has done its work
+    std::string why{};  // once ended: why it is not running
   };
 
   [[nodiscard]] const application_options& app(std::size_t i) const { return program_->apps[i].app; }
@@ -119,7 +119,7 @@ class controller {
     if (!stopping_) end_if_done();
   }
 
-  /// False: it cannot be started, and that has been handled.
+  /// False: the application cannot be started, and `cannot_start` has handled that.
   bool begin_start(std::size_t i) {
     if (const auto missing = missing_for(i)) return cannot_start(i, *missing), false;
     become(i, application_state::starting);
@@ -130,7 +130,7 @@ class controller {
     return true;
   }
 
-  /// Nothing if all applications it depends on are running or have done their work.
+  /// Why the application cannot be started; nothing if all those it depends on are running or have done their work.
   [[nodiscard]] std::optional<std::string> missing_for(std::size_t i) const {
     for (const std::size_t needed : program_->apps[i].needs) {
       const one& other = apps_[needed];
@@ -214,7 +214,8 @@ class controller {
     stop_next();
   }
 
-  /// Stops the application that was started last of those still running. One that is starting is stopped when it is up.
+  /// Stops the application that was started last of those still running. An application that is starting is stopped
+  /// when it is up. When no application is left, the program ends.
   void stop_next() {
     if (over_) return;
     for (std::size_t i = next_; i-- > 0;) {
@@ -248,8 +249,8 @@ class controller {
   self& me_;
   std::shared_ptr<program_state> program_;
   std::vector<one> apps_;      // in the order of their start
-  std::size_t next_ = 0;       // to be started
-  program_outcome outcome_{};  // once it is stopping
+  std::size_t next_ = 0;       // the next application to start
+  program_outcome outcome_{};  // set when the stop begins
   timer_ref limit_{};
   int signals_ = 0;
   bool stopping_ = false;

@@ -143,7 +143,7 @@ class master {
     }
   }
 
-  /// The controller was killed and will not ask for a stop any more: ends this process and the top supervisor.
+  /// Ends this process and the top supervisor: the controller was killed and cannot ask for a stop any more.
   task<> follow_controller(exit_reason why) {
     carry_out(me_.host(), stop_step::kill, top_as_target(), std::nullopt);
     co_await me_.exit(std::move(why));
@@ -157,8 +157,8 @@ class master {
               {{"application", app_.name}, {"reason", texts_of(ran.error())}});
   }
 
-  /// Kills processes that its children have spawned and left behind, as far as they can be found. Those that are stuck
-  /// in their code are abandoned.
+  /// Kills processes that the children and hooks of the application have spawned and left behind, as far as they can be
+  /// found. Those that are stuck in their code are abandoned.
   task<> kill_leftovers() {
     std::vector<pid> known = std::exchange(family_, {});
     known.push_back(me_.id());
@@ -184,7 +184,8 @@ class master {
               {{"application", app_.name}, {"count", std::to_string(left.open.size())}});
   }
 
-  /// Processes that a hook has just spawned linked: a snapshot shows a process from its first turn on.
+  /// Linked processes that have not had a turn yet, for example because a hook has just spawned them. A snapshot does
+  /// not contain them.
   [[nodiscard]] std::vector<pid> children_without_a_turn() {
     std::vector<pid> found;
     const std::optional<process_info> mine = me_.host().info(me_.id());
@@ -194,7 +195,7 @@ class master {
     return found;
   }
 
-  /// Removes the processes that end before the deadline.
+  /// Waits until all of them have ended, or until the deadline. Removes those that have ended.
   task<> collect_ends(leftovers& left, time_point deadline) {
     while (!left.open.empty()) {
       const std::optional<process_end> end = co_await until_one_ended(left, deadline - me_.now());

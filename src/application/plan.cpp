@@ -23,7 +23,7 @@ std::string list_of(const places& known) {
 void look_at(const application_options& app, std::vector<std::string>& wrong) {
   const std::string who = "application " + in_quotes(app.name);
   const supervisor_spec unchanged;
-  if (app.restart > restart::temporary) wrong.push_back(who + ": restart is none of the restart types");
+  if (app.restart > restart::temporary) wrong.push_back(who + ": restart is not a valid restart type");
   if (!app.root) {
     const supervisor_spec own{
         .strategy = app.strategy, .limit = app.limit, .auto_shutdown = app.auto_shutdown, .children = app.supervise};
@@ -37,7 +37,7 @@ void look_at(const application_options& app, std::vector<std::string>& wrong) {
       app.auto_shutdown != unchanged.auto_shutdown)
     wrong.push_back(who +
                     " has settings for a supervisor (.strategy, .limit, .auto_shutdown) and a supervisor of its " +
-                    "own (.root): put them there");
+                    "own (.root): put them into that supervisor");
   const std::vector<spec_fault> faults = find_faults(std::vector<child_spec>{*app.root});
   for (const spec_fault& f : faults) wrong.push_back(who + ", .root: " + f.to_string());
   if (faults.empty() && app.root->type != child_type::supervisor)

@@ -80,13 +80,13 @@ class real_os_signals final : public os_signals {
     std::unique_ptr<subscription> added;
     {
       const std::scoped_lock lock{telling_};
-      subscribed_.reserve(subscribed_.size() + 1);  // allocate first: the steps below must not fail
+      subscribed_.reserve(subscribed_.size() + 1);  // so that `push_back` cannot fail
       added = std::make_unique<subscription>(*this, std::move(which), std::move(heard));
       subscribed_.push_back(added.get());
     }
     for (const os_signal s : kinds)
       if (added->wants(s) && ++users_[index_of(s)] == 1) install(s);
-    ::sem_post(&inbox.wake);  // its mask has changed
+    ::sem_post(&inbox.wake);  // the delivering thread must unblock the added signals
     return added;
   }
 
@@ -116,8 +116,8 @@ class real_os_signals final : public os_signals {
       const std::scoped_lock lock{telling_};
       last = std::erase(subscribed_, &gone) == 1 && subscribed_.empty();
     }
-    // Before the handlers are removed: the delivering thread may be the only one that has a signal unblocked, and must
-    // not receive it without a handler.
+    // The delivering thread stops before the handlers are removed: it may be the only one that has a signal unblocked,
+    // and must not receive the signal without a handler.
     if (last) stop_teller();
     for (const os_signal s : kinds)
       if (gone.wants(s) && --users_[index_of(s)] == 0) put_back(s);
@@ -185,7 +185,7 @@ class real_os_signals final : public os_signals {
 
   std::mutex changing_;  // held while a subscription is added or removed
   std::array<int, kinds.size()> users_{};
-  std::array<std::optional<struct sigaction>, kinds.size()> before_;  // while our handler is installed
+  std::array<std::optional<struct sigaction>, kinds.size()> before_;  // what our handler has replaced
   std::thread teller_;
 
   std::mutex telling_;  // held while subscribers are called
@@ -196,7 +196,7 @@ class real_os_signals final : public os_signals {
 }  // namespace
 
 os_signals& program_signals() {
-  // Never destroyed: a stuck runtime that was left behind may still be subscribed when the program ends.
+  // Never destroyed: subscriptions may still exist when the program ends.
   static auto* const only = new real_os_signals;
   return *only;
 }

@@ -66,7 +66,7 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
-/// Adds what was attempted: the error text of the system does not say it.
+/// Adds a text that says what was attempted: the error of the system does not say it.
 [[noreturn]] void rethrow_no_thread(const std::system_error& x) {
   throw std::system_error{x.code(), "no thread could be started"};
 }

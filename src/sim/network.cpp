@@ -51,7 +51,7 @@ void network::transmit(packet p) {
   }
   if (!open(p.from, p.to) || d.chance(quality.loss)) {
     const endpoint& sender = endpoints_[{p.from, p.to}];
-    if (p.number != 0 && (!sender.up || sender.generation != p.generation)) return;  // nobody is left to send it again
+    if (p.number != 0 && (!sender.up || sender.generation != p.generation)) return;  // the sender has given it up
     ++p.tries;
     const auto again = std::min(quality.retry_after * std::min(p.tries, 8U), quality.lost_after);
     packets_.emplace(world_.now() + again + delay(), std::move(p));
@@ -65,7 +65,7 @@ void network::transmit(packet p) {
 // ---- arriving
 
 void network::arrive(packet p) {
-  if (p.tries != 0) return transmit(std::move(p));  // it never left: once more
+  if (p.tries != 0) return transmit(std::move(p));  // it was lost: send it again
   node* receiver = world_.find(p.to);
   if (receiver == nullptr || !receiver->up()) return;
   if (receiver->paused()) {
@@ -82,7 +82,7 @@ void network::arrive(packet p) {
   }
   endpoint& here = endpoints_[{p.to, p.from}];
   if (p.number == 0) {
-    if (p.generation > here.generation) {  // it has overtaken what came before it over that connection
+    if (p.generation > here.generation) {  // it has overtaken the packets of that connection
       if (here.up) tear_down(p.to, p.from);
       here = {.generation = p.generation};
     } else if (here.up && here.generation == p.generation) {
@@ -91,13 +91,13 @@ void network::arrive(packet p) {
     return;
   }
   if (p.generation < here.generation || (!here.up && p.generation == here.generation)) {
-    transmit({p.to, p.from, p.generation, 0, nullptr});  // that connection is over here
+    transmit({p.to, p.from, p.generation, 0, nullptr});  // the connection is over: tell the sender
     return;
   }
   if (p.generation > here.generation) {
     if (here.up) tear_down(p.to, p.from);
     here = {.up = true, .generation = p.generation};
-    if (!hears(p.to, p.from)) suspect(p.to, p.from);  // it was the last that came through
+    if (!hears(p.to, p.from)) suspect(p.to, p.from);  // the sender has become unreachable since it sent this packet
   }
   accept(here, p);
 }
@@ -184,7 +184,7 @@ void network::tear_down(node_id by, node_id of) {
   e.up = false;
   e.early.clear();
   world_.note("lost", by.value(), of.value(), e.generation);
-  // What is still on its way is refused at the other end; what never left is gone.
+  // The other end refuses packets that are in flight. Packets that were to be sent again are dropped.
   std::erase_if(packets_, [&](const auto& entry) {
     const packet& p = entry.second;
     return p.number != 0 && p.from == by && p.to == of && p.generation == e.generation && p.tries != 0;

@@ -17,7 +17,7 @@ class subscribers {
     return last_;
   }
   void remove(std::uint64_t number) { all_.erase(number); }
-  /// False: nobody has subscribed to it.
+  /// False: the signal has no subscriber.
   bool tell(os_signal s) {
     bool heard = false;
     for (auto& [number, each] : all_) {
@@ -62,7 +62,7 @@ class node_environment final : public environment,
                                private os_signals {
  public:
   explicit node_environment(node& n) : node_{&n}, world_{n.world_} {}
-  /// The node has crashed: jobs that are still asked for go nowhere.
+  /// The node has crashed: jobs that are submitted from now on are dropped.
   void retire() noexcept { node_ = nullptr; }
 
   coppice::clock& clock() noexcept override { return *this; }
@@ -216,7 +216,7 @@ void node::stick(pid who, std::chrono::nanoseconds duration) {
                     .since = world_.now()});
 }
 
-/// Stuck in its code means: in what runs for this signal. Links and exits are not its code's business.
+/// A process can be stuck only in code of its own that handles a signal. The runtime itself handles links and exits.
 bool node::holds(const stuck& s, const detail::slot& p) noexcept {
   if (s.process != &p || s.serial != p.serial() || s.in_hand != nullptr || p.process == nullptr) return false;
   if (p.mail.tail.load() == nullptr || p.mail.head->serial() != p.serial()) return false;
@@ -286,7 +286,7 @@ node* world::find(node_id id) noexcept {
 }
 
 bool world::fails(std::string_view point) {
-  if (point == "signal.direct") return dice_.chance(0.5);  // both ways must give the same
+  if (point == "signal.direct") return dice_.chance(0.5);  // direct and queued signals must have the same effect
   const auto found = faults_.find(point);
   return found != faults_.end() && dice_.chance(found->second);
 }
@@ -362,9 +362,9 @@ void world::run_process(node& n, std::size_t which) {
   note("run", who.node().value(), who.index(), who.serial());
   ++steps_;
   ++n.turns_;
-  // Time passes as work is done, so that nothing spins for ever.
+  // Each turn takes time, so that a process that never waits cannot keep the clock from moving.
   now_ += std::chrono::nanoseconds{100};
-  // Who is to be stuck stops before the next message.
+  // One signal per turn, so that a process that is to be stuck stops before its next signal.
   const int budget = n.stuck_.empty() ? static_cast<int>(1 + dice_.below(4)) : 1;
   detail::turn* before = std::exchange(detail::current_turn, &n.turn_);
   n.turn_.k = &k;

@@ -241,7 +241,7 @@ TEST(real_program, ends_at_once_after_a_second_signal) {
   p.signal(SIGTERM);
   EXPECT_EQ(p.line(), "stopping");
   p.signal(SIGINT);
-  EXPECT_EQ(p.errors(), "coppice: SIGINT was received a second time: stopped at once\n");
+  EXPECT_EQ(p.errors(), "coppice: SIGINT was the second signal: stopped at once\n");
   EXPECT_EQ(p.wait(), 128 + SIGINT);
 }
 

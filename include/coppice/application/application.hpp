@@ -32,14 +32,15 @@ struct application_options {
   coppice::auto_shutdown auto_shutdown = coppice::auto_shutdown::never;
   /// A supervisor instead of the list and the three settings: `child<my_tree>(...)`, or `child<supervisor>(spec)`.
   /// Giving both is refused. Of this spec only the start, `name` and `start_within` are used: the supervisor is not
-  /// restarted, and its stop is waited for without limit. Default: none.
+  /// restarted, and its stop has no time limit. Default: none.
   std::optional<child_spec> root{};
 
   /// What happens to the program if the top supervisor ends by itself. An application is never restarted.
-  ///  permanent  the program stops with exit code 1, or 0 if all others are done as well
-  ///  transient  if it is done, the others go on; otherwise as permanent
-  ///  temporary  the others go on; a failed start has the same effect
-  /// It is done if the supervisor ended normally, or because its significant children have ended (`auto_shutdown`).
+  ///  permanent  the program stops, with exit code 0 if this application and all others are done, otherwise with 1
+  ///  transient  if this application is done, the others go on; otherwise as permanent
+  ///  temporary  the others go on, also if this application cannot be started
+  /// An application is done if its top supervisor ended normally, or because its significant children ended
+  /// (`auto_shutdown`).
   coppice::restart restart = coppice::restart::permanent;
 
   /// Names of applications that must be running or done before this one is started. Default: none.
@@ -50,7 +51,8 @@ struct application_options {
   /// Runs before the children are stopped, or after the supervisor has ended by itself. A failure is logged, and the
   /// stop goes on.
   application_hook prep_stop{};
-  /// Runs after the children have been stopped, unless `start` failed. A failure is logged.
+  /// Runs after the children have ended, also if they could not be started, but not if the hook `start` failed. A
+  /// failure is logged.
   application_hook stop{};
 };
 
@@ -61,8 +63,8 @@ struct run_options {
   /// Signals that stop the program: the first one in order, the second one at once. Other signals have their usual
   /// effect. Default: SIGTERM and SIGINT.
   std::vector<os_signal> stop_on{os_signal::terminate, os_signal::interrupt};
-  /// How long a stop in order may take in total, from a signal or `stop_program` on; then the remaining processes are
-  /// killed. Children have their own limits (`shutdown`). Default: without limit.
+  /// How long a stop in order may take in total, whatever caused it; then the remaining processes are killed. Children
+  /// have their own limits (`shutdown`). Default: without limit.
   std::optional<std::chrono::nanoseconds> stop_within{};
   /// Passed to hooks that have a parameter for them: `{argv + 1, argv + argc}`.
   std::vector<std::string> args{};
@@ -74,7 +76,7 @@ class application {
   // NOLINTNEXTLINE(google-explicit-constructor): so that applications{{...}, {...}} reads well
   application(application_options options) : options_{std::move(options)} {}
   [[nodiscard]] const application_options& options() const noexcept { return options_; }
-  /// The functions of `applications` for this one alone.
+  /// As the functions of `applications`, for a program of this application alone.
   [[nodiscard]] result<void> check() const;
   int run() const;
   int run(run_options how) const;
@@ -90,20 +92,21 @@ class applications {
   applications(std::initializer_list<application> all) : all_{all} {}
   explicit applications(std::vector<application> all) : all_{std::move(all)} {}
 
-  /// Whether the program would start, without starting anything. Error: `invalid`, with all faults and their places:
-  /// missing and duplicate names, unknown dependencies, cycles, faults of children and of supervisors below them, a
-  /// list and a root together.
+  /// Checks the program without starting anything. Error: `invalid`, with all faults and their places: missing and
+  /// duplicate names, unknown dependencies, faults of children and of supervisors below them, a list and a root
+  /// together. Dependencies that form a cycle are found only if there are no other faults.
   [[nodiscard]] result<void> check() const;
   /// The names in the order of the start: each behind those it depends on, otherwise in the order given.
   [[nodiscard]] result<std::vector<std::string>> start_order() const;
 
   /// For `main`: makes a runtime, runs the program until it ends, and returns its exit code; see `program_end`. Writes
-  /// a line to standard error if something went wrong. Throws nothing; invalid options of the runtime are `refused`.
+  /// a line to standard error if something went wrong. Throws nothing; with invalid options of the runtime the program
+  /// is `refused`.
   int run() const;
   int run(run_options how) const;
   /// Starts the program on an existing runtime, real or simulated, and returns at once. A runtime has one program at a
-  /// time: a second one ends with `start_failed`. Throws `std::system_error` when there is no thread for signals, and
-  /// `std::bad_alloc`.
+  /// time: a second one ends with `start_failed`. Throws `std::system_error` if the thread for signals cannot be
+  /// started, and `std::bad_alloc`.
   [[nodiscard]] running_program start(runtime& rt, run_options how = {}) const;
 
  private:

@@ -42,7 +42,7 @@ class hook_function {
   [[nodiscard]] virtual task<result<void>> run(self& me, hook_args args) const = 0;
 };
 
-/// Lives as long as the program, so that the function may be a capturing lambda, also if it is a coroutine.
+/// Keeps the function as long as the program runs, so that it may be a capturing lambda, even one that is a coroutine.
 template <class F>
 class hook_of final : public hook_function {
  public:
@@ -81,11 +81,11 @@ class hook_of final : public hook_function {
 /// by an error. Blocking work belongs into a coroutine that awaits `me.blocking(...)`.
 class application_hook {
  public:
-  /// Nothing to do.
+  /// A hook without a function: nothing is done.
   application_hook() = default;
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, application_hook> && detail::callable_as_hook<std::decay_t<F>>)
-  application_hook(F&& f)  // NOLINT(google-explicit-constructor): a function is one
+  application_hook(F&& f)  // NOLINT(google-explicit-constructor): a function is given as a hook
       : function_{std::make_shared<const detail::hook_of<std::decay_t<F>>>(std::in_place, std::forward<F>(f))} {}
 
   explicit operator bool() const noexcept { return function_ != nullptr; }

@@ -16,7 +16,7 @@ namespace coppice {
 /// | 0    | `stopped`       | a stop was requested, and all applications stopped in order                       |
 /// | 1    | `gave_up`       | an application ended that must not end, for example its supervisor gave up        |
 /// | 2    | `refused`       | the options are invalid; nothing was started                                      |
-/// | 3    | `start_failed`  | an application could not be started; those before it were stopped again           |
+/// | 3    | `start_failed`  | an application or the runtime could not be started; what had started was stopped  |
 /// | 4    | `not_in_time`   | the stop took longer than `stop_within`, and the remaining processes were killed  |
 /// | 128+ | `stopped_hard`  | a second signal arrived during the stop, and the remaining processes were killed: |
 /// |      |                 | 143 for SIGTERM, 130 for SIGINT, 129 for SIGHUP; 137 for `running_program::kill` |
@@ -27,7 +27,7 @@ struct program_outcome {
   program_end what = program_end::done;
   /// For people: which application, which child, why. Empty after `done` and `stopped`.
   std::string text{};
-  /// The signal that caused `stopped` or `stopped_hard`, if it was one.
+  /// The signal that caused the stop, if it was a signal.
   std::optional<os_signal> signal{};
 
   [[nodiscard]] int exit_code() const noexcept;

@@ -19,7 +19,7 @@ struct application_info {
   std::string name;
   application_state state = application_state::waiting;
   coppice::restart restart = coppice::restart::permanent;
-  pid top;  ///< its top supervisor, while it is running
+  pid top;  ///< its top supervisor, while it is running or stopping
 };
 
 /// Published on the event stream.
@@ -30,7 +30,7 @@ struct application_event {
 };
 
 /// A program that was started on a runtime. The runtime must outlive this object. Destroying the object does not stop
-/// the program, but signals do not reach the program any more. Thread safety: any thread, `wait` one at a time.
+/// the program, but signals have their usual effect again. Thread safety: any thread, `wait` one at a time.
 class running_program {
  public:
   running_program(running_program&&) noexcept;

@@ -30,14 +30,14 @@ enum class errc : unsigned char {
   noconnection,     ///< the node of that process can't be reached
   calling_self,     ///< a process called itself and would wait for ever
   exited,           ///< the process ended before it answered; the text has its exit reason
-  no_reply,         ///< the request was dropped without an answer by a process that lives on
-  name_taken,       ///< another live process has that name
+  no_reply,         ///< the receiver dropped the request without an answer, and has not ended
+  name_taken,       ///< a live process has that name
   invalid,          ///< a value that makes no sense here
-  stopped,          ///< the runtime is stopping
+  stopped,          ///< the runtime is stopping, or an actor that is to start a child is stopping or restarting
   start_failed,     ///< a process refused to start, failed or ended during its start; the text or the cause says why
   ignored,          ///< a process had nothing to do, and ended during its start
-  not_found,        ///< there is nothing of that id, for example no child or no handler
-  capacity,         ///< there are as many as there may be
+  not_found,        ///< nothing has that id, for example no child or no handler
+  capacity,         ///< a limit is reached, for example a full mailbox or process table, or `max_children`
   duplicate_id,     ///< that id is in use, for example by another child of the same spec or by another handler
   bad_combination,  ///< two settings that exclude each other
 };
@@ -73,7 +73,7 @@ struct error_category<errc> {
   static constexpr errc last = errc::bad_combination;
 };
 
-/// A code of any category: one pointer wide, compared and copied as such.
+/// A code of any category: one pointer wide, compared and copied like a pointer.
 class error_code {
  public:
   template <class E>
@@ -101,7 +101,7 @@ class error_code {
   };
   template <class E>
   static constexpr std::size_t size_of = std::to_underlying(error_category<E>::last) + 1;
-  /// A value beyond the last one, from a newer program say, has the entry behind all others: "unknown".
+  /// A value beyond `last`, for example from a newer program, gets the entry behind all others: "unknown".
   template <class E>
   static constexpr std::size_t index_of(E code) noexcept {
     const auto at = static_cast<std::size_t>(std::to_underlying(code));
@@ -130,9 +130,9 @@ class error {
   [[nodiscard]] error_code code() const noexcept { return code_; }
   /// What happened, to which process or value; empty when the code says it all.
   [[nodiscard]] std::string_view text() const noexcept;
-  /// The error below this one, or null.
+  /// The error that caused this one, or null.
   [[nodiscard]] const error* cause() const noexcept;
-  /// The first error of the chain; this one when it has no cause.
+  /// The error at the end of the chain of causes; this one when it has no cause.
   [[nodiscard]] const error& root() const noexcept;
   /// The whole chain on one line: `timeout: call to <1.4.0>: noconnection: ...`.
   [[nodiscard]] std::string to_string() const;

@@ -1,10 +1,10 @@
 #pragma once
 /// A small hash map in one block of memory: open addressing, linear probing, removal without tombstones.
 ///
-/// Links, monitors and timers of a process live in such maps: mostly none or one, sometimes a hundred thousand. An
-/// empty map owns no memory, and a few entries are a row that is searched from the front. Iteration order depends
-/// only on the history of the map, so a simulation repeats it exactly. `Value` must be default-constructible; `Hash`
-/// must spread its bits well (see `mix`), and has a `none`: a key that is never used, which marks free entries.
+/// Links, monitors and timers of a process are kept in such maps: mostly none or one, sometimes a hundred thousand. An
+/// empty map owns no memory, and a few entries are searched one after the other, without hashing. Iteration order
+/// depends only on the history of the map, so a simulation repeats it exactly. `Value` must be default-constructible;
+/// `Hash` must spread its bits well (see `mix`) and define `none`, a key that is never used: it marks free entries.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,7 +73,7 @@ class flat_map {
   }
 
  private:
-  static constexpr std::size_t row = 4;  // up to this many entries are kept in a row, in no order
+  static constexpr std::size_t row = 4;  // up to this capacity, entries are kept one after the other, without hashing
 
   [[nodiscard]] entry* look_up(const Key& key) const noexcept {
     if (capacity_ <= row) {

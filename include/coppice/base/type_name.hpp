@@ -17,8 +17,8 @@ inline constexpr std::size_t name_prefix = pretty_function<int>().find("int");
 inline constexpr std::size_t name_suffix = pretty_function<int>().size() - name_prefix - 3;
 }  // namespace detail
 
-/// For example `"app::counter::bump"`. An unnamed namespace at its beginning is left out: each compiler has
-/// another name for it.
+/// For example `"app::counter::bump"`. An unnamed namespace at its beginning is left out: compilers write it in
+/// different ways.
 template <class T>
 constexpr std::string_view type_name() noexcept {
   constexpr std::string_view whole = detail::pretty_function<T>();

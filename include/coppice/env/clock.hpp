@@ -19,10 +19,10 @@ class clock {
  public:
   virtual ~clock() = default;
   [[nodiscard]] virtual time_point now() noexcept = 0;
-  /// Cheaper than `now()` and behind it by some milliseconds, more on a busy virtual machine: for ages, not for
-  /// deadlines.
+  /// Cheaper than `now()`, and late by some milliseconds, more on a busy virtual machine. It is precise enough for the
+  /// age of something, but not for deadlines.
   [[nodiscard]] virtual time_point coarse_now() noexcept = 0;
-  /// For people: may jump.
+  /// The time for display. It may jump.
   [[nodiscard]] virtual wall_time wall() noexcept = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Everything outside the program's own logic: time, chance, threads, blocking work, faults, signals. The real one
-/// comes from `platform`, the simulated one from `sim`; nothing else in Coppice touches the machine.
+/// Everything outside the program's own logic: time, random numbers, threads, blocking work, faults, signals. The real
+/// environment comes from `platform`, the simulated one from `sim`; nothing else in Coppice touches the machine.
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -29,7 +29,7 @@ class blocking_pool {
   virtual void submit(std::move_only_function<void()> job) = 0;
 };
 
-/// Decides at named places of the code whether an operation fails there. The real environment has none.
+/// Decides at named places of the code whether an operation fails there. The real environment has no fault plan.
 class fault_plan {
  public:
   virtual ~fault_plan() = default;

@@ -13,7 +13,7 @@ namespace coppice {
 enum class os_signal : std::uint8_t {
   terminate,  ///< SIGTERM: a service manager or `kill` asks for an end
   interrupt,  ///< SIGINT: somebody pressed Ctrl-C
-  hangup,     ///< SIGHUP: the terminal is gone; for services by custom: read the configuration again
+  hangup,     ///< SIGHUP: the terminal was closed; services by convention reload their configuration
 };
 
 [[nodiscard]] constexpr std::string_view to_string(os_signal s) noexcept {
@@ -25,7 +25,7 @@ enum class os_signal : std::uint8_t {
   return "?";
 }
 
-/// The number of the signal in the system; shells report 128 plus this number for a program that it ended.
+/// The number of the signal in the system; shells report 128 plus this number for a program that the signal ended.
 [[nodiscard]] constexpr int number_of(os_signal s) noexcept {
   switch (s) {
     case os_signal::terminate: return 15;
@@ -35,7 +35,7 @@ enum class os_signal : std::uint8_t {
   return 0;
 }
 
-/// Ends when it is destroyed: `heard` is then not running and will not be called again.
+/// Destroying the subscription ends it: when the destructor returns, `heard` is not running and is not called again.
 class os_signal_subscription {
  public:
   virtual ~os_signal_subscription() = default;
@@ -45,10 +45,11 @@ class os_signal_subscription {
 class os_signals {
  public:
   virtual ~os_signals() = default;
-  /// Until the subscription is destroyed, `heard` is called once for each signal of `which` that this program gets, one
-  /// call at a time, on a thread of its own: it may lock and allocate, but must not throw, nor make or destroy
-  /// subscriptions. Meanwhile those signals do nothing else; afterwards they do what they did before. A signal that the
-  /// program ignores stays ignored. Throws `std::system_error` when there is no thread for it.
+  /// Calls `heard` for each signal of `which` that the program receives, until the subscription is destroyed. The calls
+  /// for all subscriptions are made one at a time, on one thread and not in a signal handler: `heard` may lock and
+  /// allocate, but must not throw, nor create or destroy subscriptions. While a subscription for a signal exists, the
+  /// signal has no other effect; after the last one, its previous handling is restored. A signal that the program
+  /// ignores stays ignored. Throws `std::system_error` if that thread cannot be started.
   [[nodiscard]] virtual std::unique_ptr<os_signal_subscription> subscribe(
       std::vector<os_signal> which, std::move_only_function<void(os_signal)> heard) = 0;
 };

@@ -11,12 +11,13 @@
 
 namespace coppice {
 
-/// A started thread. Destroying it neither waits nor stops: call one of the two first.
+/// A started thread. Call `join` or `detach` before the handle is destroyed: the destructor does neither, and the
+/// program would be terminated.
 class thread_handle {
  public:
   virtual ~thread_handle() = default;
   virtual void join() = 0;
-  /// Lets the thread go on by itself, for one that is stuck and may never come back.
+  /// Lets the thread run without a handle: for a thread that is stuck and may never return.
   virtual void detach() = 0;
 };
 
@@ -27,13 +28,15 @@ class threads {
   /// Starts a thread named `name` (as debuggers show it), pinned to core `core` when given. Throws `std::system_error`.
   [[nodiscard]] virtual std::unique_ptr<thread_handle> start(std::string name, std::optional<unsigned> core,
                                                              std::move_only_function<void()> body) = 0;
-  /// How many threads can run at once here.
+  /// The number of threads that can run at the same time on this machine.
   [[nodiscard]] virtual unsigned cores() const noexcept = 0;
-  /// Sleeps while `word` is `expected`, until woken or `until`; may also return early for no reason.
+  /// If `word` is `expected`, sleeps until another thread wakes this one or the time is `until`. May also return early
+  /// for no reason.
   virtual void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::optional<time_point> until) = 0;
   virtual void wake_one(std::atomic<std::uint32_t>& word) noexcept = 0;
   virtual void wake_all(std::atomic<std::uint32_t>& word) noexcept = 0;
-  /// A full barrier in every thread of the program, so that a frequent path on the other side needs none.
+  /// A full memory barrier in every running thread of the program, so that their frequent paths need only a fence for
+  /// the compiler.
   virtual void barrier_everywhere() noexcept = 0;
 };
 

@@ -27,18 +27,19 @@ inline void require(bool holds, const std::string& what) {
 
 struct exploration {
   std::string name;              ///< of the property
-  std::uint64_t first_seed = 1;  ///< they count up from here
+  std::uint64_t first_seed = 1;  ///< the seeds are this number and those that follow it
   std::uint64_t seeds = 100;
-  /// Every so many seeds one runs twice and must leave the same trace. 0: none.
+  /// Each seed that is a multiple of this number, and a seed from `COPPICE_SEED`, runs twice and must leave the same
+  /// trace. 0: no seed runs twice.
   std::uint64_t repeat_every = 20;
-  /// The command that runs just this property again; `COPPICE_SEED=n ` is put before it.
+  /// The command that runs only this property; the report puts `COPPICE_SEED=n ` before it.
   std::string replay = "the same test";
 };
 
-/// Runs `property` in a world of each seed, or, when the environment variable `COPPICE_SEED` is set, in that one only,
-/// with its trace on standard error. The answer is empty when it held for all; otherwise it tells the first seed that
-/// failed, what failed, and the command to replay it. A crash says the same on standard error, as the last words of the
-/// program. Throws `std::invalid_argument` for a seed that is not a number, and for zero seeds.
+/// Runs `property` in one world for each seed. When the environment variable `COPPICE_SEED` is set, runs that seed
+/// only, with its trace on standard error. Returns an empty string if the property held for all seeds; otherwise a
+/// report with the first seed that failed, what failed, and the command to replay it. If the program crashes, it prints
+/// such a report on standard error. Throws `std::invalid_argument` if `COPPICE_SEED` is not a number or `seeds` is 0.
 [[nodiscard]] std::string explore(const exploration& how, const std::function<void(world&)>& property);
 
 }  // namespace coppice::sim

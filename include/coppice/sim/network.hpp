@@ -1,6 +1,6 @@
 #pragma once
-/// The simulated network: packets that are slow, lost, doubled and overtake each other, and connections on top of them
-/// that keep the transport's promise (order, at most once) or break.
+/// The simulated network: packets, which can be late, lost, duplicated and reordered, and connections on top of them,
+/// which deliver in order and at most once, as a transport must, or break.
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -13,15 +13,17 @@
 
 namespace coppice::sim {
 
-/// How packets travel. Lost ones are sent again, so that loss costs time and, when it lasts, the connection.
+/// How packets travel. A lost packet is sent again after `retry_after`, later after up to eight times as long: loss
+/// delays signals, but does not break a connection.
 struct network_quality {
   std::chrono::nanoseconds delay_min = std::chrono::microseconds{200};
   std::chrono::nanoseconds delay_max = std::chrono::milliseconds{2};
   double loss = 0;         ///< share of packets lost
-  double duplication = 0;  ///< share of packets that come twice
+  double duplication = 0;  ///< share of packets that arrive twice
   double reordering = 0;   ///< share of packets held back by up to ten times `delay_max`
   std::chrono::nanoseconds retry_after = std::chrono::milliseconds{200};
-  /// A peer from which nothing has arrived for this time (up to half as long again) counts as lost.
+  /// A peer that is down, paused or cut off, in one direction or both, counts as lost after this time, or up to half as
+  /// long again.
   std::chrono::nanoseconds lost_after = std::chrono::seconds{5};
 };
 
@@ -38,17 +40,19 @@ class network {
   void cut(node_id from, node_id to);
   void heal(node_id from, node_id to);
   void heal_all();
-  /// The node is gone for good, or for a while: whoever is connected to it will notice in time.
+  /// The node does not answer any more. Nodes that are connected to it consider it lost after `quality.lost_after`,
+  /// unless it answers again by then.
   void silence(node_id node);
+  /// The node has crashed. As `silence`; packets that it has not sent yet are dropped.
   void forget(node_id node);
-  /// The machine of a node has a new one: what was cut off stays cut off.
+  /// A machine has started again, as node `now`: what was cut off from the node `before` stays cut off.
   void renumber(node_id before, node_id now);
-  /// What could not get through may be tried again.
+  /// Sends the packets that were waiting for a partition to heal or a node to resume.
   void send_waiting();
 
-  /// When the next packet or suspicion is due.
+  /// When the next packet arrives, or the next check for a lost node is due.
   [[nodiscard]] std::optional<time_point> next() const;
-  /// Handles what is due now, except for nodes that are paused.
+  /// Handles what is due now. Packets to a paused node wait until it is resumed.
   void advance(time_point now);
   [[nodiscard]] bool open(node_id from, node_id to) const { return !cut_.contains({from, to}); }
   void drop_all();
@@ -58,10 +62,11 @@ class network {
   struct packet {
     node_id from, to;
     connection_number generation;
-    std::uint64_t number;  // 0: a refusal
+    std::uint64_t number;  // 0: tells the receiver that the connection is over
     std::shared_ptr<parcel> content;
-    unsigned tries = 0;
+    unsigned tries = 0;  // how often it was lost; not 0: it is sent again
   };
+  /// The node `by` checks later whether the node `of` is lost.
   struct suspicion {
     node_id by, of;
     connection_number generation;

@@ -1,5 +1,6 @@
 #pragma once
-/// A simulated world: any number of runtimes on one thread, in virtual time, with faults, the same for the same seed.
+/// A simulated world: any number of runtimes on one thread, in virtual time, with faults. The same seed gives the same
+/// run.
 ///
 ///     sim::world w{seed};
 ///     runtime& rt = w.add_node().rt();
@@ -8,7 +9,8 @@
 ///     EXPECT_TRUE(rt.alive(p));
 ///
 /// Whenever several things could happen next, the seed decides: which process runs, how many messages it handles, when
-/// a packet arrives. When nothing can happen, the clock jumps to the next timer. Processes see nothing of all this.
+/// a packet arrives. When nothing can happen, the clock jumps to the next timer or packet. Processes cannot tell a
+/// world from a real runtime.
 #include <deque>
 #include <functional>
 #include <map>
@@ -20,7 +22,7 @@
 
 namespace coppice::sim {
 
-/// Numbers from a seed, the same everywhere.
+/// Random numbers from a seed. All machines give the same numbers.
 class dice {
  public:
   explicit dice(std::uint64_t seed) noexcept : state_{seed} {}
@@ -60,21 +62,21 @@ class node {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool up() const noexcept { return runtime_ != nullptr; }
 
-  /// As if the power went: nothing is sent, nobody is told; other nodes notice in time.
+  /// Like a power failure: nothing is sent, and nobody is notified. Other nodes notice after `lost_after`.
   void crash();
-  /// A new, empty runtime.
+  /// Crashes the node if it is up, and starts a new, empty runtime on it.
   void restart();
-  /// Nothing runs until `resume`; the clock goes on, and others may take the node for lost.
+  /// Nothing runs here until `resume`; the clock goes on, and other nodes may consider this one lost.
   void pause();
   void resume();
   [[nodiscard]] bool paused() const noexcept { return paused_; }
-  /// The machine sends its program a signal, which is heard as soon as the seed has it. Where nobody has subscribed to
-  /// it, the program ends as the system would end it: a crash.
+  /// The operating system sends the program of this node a signal; the seed decides when it is delivered. Without a
+  /// subscriber the signal ends the program, which is a crash.
   void raise(os_signal s);
-  /// Sets the wall clock forward or back. Timers do not care.
+  /// Sets the wall clock forward or back. Timers are not affected.
   void jump_wall_clock(std::chrono::nanoseconds by) noexcept { wall_offset_ += by; }
-  /// `who` is stuck in its code from the next thing on that it has to handle, for `duration` from now: it is reported
-  /// and may be abandoned as such. One that has nothing to handle is not stuck yet.
+  /// Until `duration` from now has passed, `who` is stuck in its code as soon as it has a signal to handle. A stuck
+  /// process is reported after `stall_after`, and may be abandoned.
   void stick(pid who, std::chrono::nanoseconds duration);
 
  private:
@@ -83,18 +85,18 @@ class node {
   friend class node_scheduler;
   struct stuck {
     detail::slot* process = nullptr;
-    std::uint32_t serial = 0;  // the next process in its slot is not stuck
+    std::uint32_t serial = 0;  // so that the next process in the slot is not stuck
     time_point until;
     time_point since;
     bool reported = false;
-    detail::envelope* in_hand = nullptr;  // of an abandoned process
+    detail::envelope* in_hand = nullptr;  // after it was abandoned: the signal in whose handling it is stuck
   };
   void start();
   void deliver(os_signal s);
   [[nodiscard]] static bool holds(const stuck& s, const detail::slot& p) noexcept;
   [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
   void look_at_stuck(time_point now);
-  /// How many things could happen here next.
+  /// The number of jobs and processes that could run here next.
   [[nodiscard]] std::size_t choices() const noexcept;
 
   world& world_;
@@ -122,41 +124,45 @@ class world {
   world& operator=(const world&) = delete;
 
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
-  /// A new machine, running. Its runtime logs nothing unless the options say so.
+  /// Adds a machine and starts it. Its runtime logs nothing unless the options say so.
   node& add_node(std::string name = {}, runtime_options options = {.processes = 1U << 16U, .level = log_level::off});
   [[nodiscard]] std::deque<node>& nodes() noexcept { return nodes_; }
 
   // -- time
   [[nodiscard]] time_point now() const noexcept { return now_; }
-  /// Lets one thing happen. False: nothing is left to happen.
+  /// Runs one turn or one job, or moves the clock to the next timer or packet. False: nothing is left to happen.
   bool step();
-  /// Until nothing is left to happen; gives up after `limit` of virtual time. False: it gave up.
+  /// Runs until nothing is left to happen; gives up after `limit` of virtual time. False: it gave up.
   bool run(std::chrono::nanoseconds limit = std::chrono::hours{24 * 365});
-  /// Until nothing can happen but by a timer or a packet on its way; gives up after `limit`. False: it gave up.
+  /// Runs until only timers and packets in flight are left, none of them due; gives up after `limit` of virtual time.
+  /// Each turn takes 100 ns, and timers that become due meanwhile fire. False: it gave up.
   bool settle(std::chrono::nanoseconds limit = std::chrono::minutes{1});
-  /// So much virtual time, whether anything happens or not.
+  /// Runs for this much virtual time. The clock reaches its end even if nothing is left to happen.
   void run_for(std::chrono::nanoseconds duration);
-  /// Until `done()`; false: the time was over, or nothing was left to happen.
+  /// Runs until `done()` is true. False: `limit` has passed, or nothing is left to happen.
   bool run_until(const std::function<bool()>& done, std::chrono::nanoseconds limit = std::chrono::hours{24});
 
   // -- faults
   [[nodiscard]] network& net() noexcept { return network_; }
-  /// Nothing passes between the two; or only from `b` to `a`.
+  /// Nothing passes between the two nodes.
   void partition(node& a, node& b);
+  /// Nothing passes from `from` to `to`.
   void partition_one_way(node& from, node& to);
+  /// Ends all partitions.
   void heal();
-  /// At the named place in the library, this share of attempts fails: `spawn.allocate`.
+  /// At this fault point of the library, this share of attempts fails. The only point is `spawn.allocate`.
   void fail_at(std::string point, double share) { faults_[std::move(point)] = share; }
 
   // -- what happened
-  /// A number made of what happened and when: which process ran and how much it handled, what arrived, which faults
-  /// there were. Two runs of a seed give the same one. What messages say is not part of it.
+  /// A hash of all events and their times: which process ran and how many signals it handled, which packets arrived,
+  /// which faults occurred. Two runs of a seed give the same hash. The contents of messages are not part of it.
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
+  /// The number of turns that processes have had.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
-  /// Called with a line for each of those; for looking at a failure. The guide has a table of them.
+  /// Calls `sink` with one line for each event, to examine a failure. The guide describes the lines.
   void on_trace(std::function<void(std::string_view)> sink) { tracer_ = std::move(sink); }
 
-  /// For the parts of the simulation, and for tests that need chance of their own.
+  /// The random numbers of the seed, for the parts of the simulation and for tests.
   [[nodiscard]] dice& chance() noexcept { return dice_; }
   void note(std::string_view what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
   [[nodiscard]] node* find(node_id id) noexcept;

@@ -6,13 +6,13 @@ namespace coppice::detail {
 
 struct planned {
   application_options app;
-  std::vector<std::size_t> needs;  // places in the order of start
+  std::vector<std::size_t> needs;  // the applications that it depends on, as places in the order of start
 };
 
 /// The applications in the order of their start, or an error with all their faults.
 [[nodiscard]] result<std::vector<planned>> plan(const std::vector<application>& all);
 
-/// `"a", "b"`
+/// For example `"storage"`, with the quotes.
 [[nodiscard]] std::string in_quotes(std::string_view name);
 
 }  // namespace coppice::detail

@@ -64,7 +64,7 @@ struct master_report {
   enum class kind : std::uint8_t {
     started,
     start_failed,
-    ended,  ///< its top supervisor ended by itself
+    ended,  ///< the top supervisor ended by itself
     stopped,
   };
   kind what = kind::started;
@@ -101,7 +101,7 @@ task<> program_controller(self& me, std::shared_ptr<program_state> program);
   return false;
 }
 
-/// The texts of an error and its causes, without the codes.
+/// The texts of an error and its causes. A code stands only where the text is empty.
 [[nodiscard]] std::string texts_of(const error& why);
 
 }  // namespace coppice::detail
