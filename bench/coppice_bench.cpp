@@ -3,7 +3,7 @@
 // work.
 //
 //   coppice_bench --list                                     the workloads and the units of their values
-//   coppice_bench --scaling [--rounds N] [--max-threads N]   their values with 1, 2, 4, 8 ... threads, as a table
+//   coppice_bench --scaling [--rounds N] [--max-threads N]   a table of values with 1, 2, 4, 8 ... threads
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ namespace {
 constexpr std::array<std::string_view, 16> scaling_workloads = {
     "pingpong", "pairs",   "fanin8",    "fanin100",    "ring",       "spawn",  "spawn_polite", "skynet",
     "call",     "call100", "callpairs", "storm_throw", "storm_stop", "timers", "monitor",      "links"};
-// In these the work grows with the number of threads, so that a run lasts until all threads are busy.
+// The work of these grows with the number of threads, so that a run lasts long enough to keep all threads busy.
 constexpr std::array<std::string_view, 2> growing_workloads = {"pairs", "callpairs"};
 constexpr unsigned run_timeout_s = 60;
 
@@ -121,7 +121,7 @@ std::optional<double> median(std::vector<double> values, unsigned rounds) {
                                 : (values[values.size() / 2 - 1] + values[values.size() / 2]) / 2;
 }
 
-// Three significant digits, without an exponent.
+// Rounded for a table: two decimals below 10, one below 100, otherwise none.
 std::string number(std::optional<double> x) {
   if (!x) return "failed";
   std::array<char, 40> text{};
@@ -162,8 +162,8 @@ void print_scaling(const options& o) {
     print_row(std::string{name}, found->second, o, counts);
   }
   std::printf(
-      "\nMedians of %u runs by number of threads; the last column is how many times faster. pairs and callpairs\n"
-      "do three times their usual work for each thread, so that a run lasts.\n",
+      "\nMedians of %u runs by number of threads; the last column is the speed-up. pairs and callpairs do three times\n"
+      "their usual work for each thread, so that a run lasts long enough.\n",
       o.rounds);
 }
 
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
   }
   const double value = run_workload(o->workload, o->threads, o->scale);
   if (std::isnan(value)) {
-    std::fprintf(stderr, "coppice_bench: no workload %s; see --list\n", o->workload.c_str());
+    std::fprintf(stderr, "coppice_bench: there is no workload '%s'; see --list\n", o->workload.c_str());
     return 2;
   }
   std::printf("%s %.6g\n", o->workload.c_str(), value);

@@ -3,10 +3,10 @@
 
 Each run of a workload is an operating system process of its own that prints
 one line, "WORKLOAD VALUE". The three take turns, round by round, so that a
-machine that gets slower or faster meanwhile does so for all of them alike. The
-first round only warms up and is not counted. What is compared are medians.
+machine that gets slower or faster meanwhile affects all of them alike. The
+first round only warms up and is not counted. Medians are compared.
 
-scripts/bench builds everything and then calls this.
+scripts/bench builds our program and then calls this.
 """
 
 import argparse
@@ -27,9 +27,9 @@ OUT = ROOT / "build/bench"
 TIMEOUT_S = 60
 MIN_ROUNDS = 5
 
-# What the value of a workload is, and with it what "better" means. Growth is how
-# many times more the last part of a run takes than the first, and a price how many
-# times more one thing of ours takes than another: 1 is wanted, whatever the peers do.
+# What the value of a workload is, and with it what "better" means. A growth is how
+# many times longer the last part of a run takes than the first. A price is how many
+# times longer an actor takes than a server. Both are compared with 1, not with peers.
 RATE, TIME, BYTES, GROWTH, PRICE = "rate", "time", "bytes", "growth", "price"
 OURS_ALONE = (GROWTH, PRICE)
 
@@ -45,16 +45,16 @@ class Workload:
     goal: float | None
     what: str
     peers: tuple[str, ...] = ("erlang", "caf")
-    notes: dict[str, str] = field(default_factory=dict)  # what to know of a figure: {"erlang": text}
+    notes: dict[str, str] = field(default_factory=dict)  # footnotes to the figures of peers: {"erlang": text}
 
 
 NOBODY = ()
-ERLANG = ("erlang",)  # CAF has no supervisor: what needs one is measured against Erlang alone
+ERLANG = ("erlang",)  # for workloads that need a supervisor, which CAF does not have
 SHORT_LISTS = "at its best: 100 supervisors of one child each, which keeps their lists of restarts short"
 BY_HAND = "has no supervisor: a parent made by hand, with monitor and spawn"
 AT_ITS_BEST = {"erlang": SHORT_LISTS, "caf": BY_HAND}
-NO_RESUME = {"erlang": "can't go on after a failure: a restart stands for it",
-             "caf": "can't go on after a failure: a restart stands for it"}
+NO_RESUME = {"erlang": "can't go on after a failure: a restart is measured instead",
+             "caf": "can't go on after a failure: a restart is measured instead"}
 
 WORKLOADS = [
     Workload("pingpong", RATE, "M round trips/s", 8, 16, "one pair, 1,000,000 round trips"),
@@ -94,9 +94,9 @@ WORKLOADS = [
     Workload("server_call100", RATE, "M calls/s", 8, 16, "100 clients, one supervised server, 1,000,000 calls"),
     Workload("mem_supervised", BYTES, "bytes", 0.15, 0.08, "100,000 idle supervised servers, bytes each, all included",
              peers=ERLANG, notes={"erlang": "with servers as they are after their start"}),
-    Workload("mem_supervised_min", BYTES, "bytes", None, None, "the same, with what makes them smaller",
+    Workload("mem_supervised_min", BYTES, "bytes", None, None, "the same, with servers that are as small as possible",
              peers=ERLANG, notes={"erlang": "with hibernated servers, which wake up slower"}),
-    Workload("actor_message", PRICE, "actor/server", 1.15, 1.05, "a message, of 100 that a call follows",
+    Workload("actor_message", PRICE, "actor/server", 1.15, 1.05, "one of 100 messages, with a call after them",
              peers=NOBODY),
     Workload("actor_call", PRICE, "actor/server", 1.15, 1.05, "a call", peers=NOBODY),
     Workload("actor_pingpong", PRICE, "actor/server", 1.15, 1.05, "a message between two of a kind",
@@ -176,7 +176,7 @@ def last_line(text):
 
 
 def build_peer(sources, target, command):
-    """A peer that cannot be built has no program, and so no figures either."""
+    """Builds a peer if its sources have changed. A peer that cannot be built has no program, and so no figures."""
     if target.exists() and all(target.stat().st_mtime > s.stat().st_mtime for s in sources):
         return
     target.unlink(missing_ok=True)
@@ -202,7 +202,7 @@ def build_peers():
 
 @dataclass
 class Series:
-    """What one of the three got for a workload over all rounds."""
+    """The values of one of the three for a workload, over all rounds."""
 
     values: list = field(default_factory=list)
     failure: str | None = None
@@ -220,7 +220,7 @@ def measure(workload, rounds, warm_up, program):
     series = {who: Series() for who in commands}
     for number in range(rounds + (1 if warm_up else 0)):
         for who, command in commands.items():
-            # Who failed once is out: a timeout each round would take minutes.
+            # A program that has failed is not run again: a timeout in each round would take minutes.
             if series[who].failure:
                 continue
             try:
@@ -236,7 +236,7 @@ def measure(workload, rounds, warm_up, program):
 def better_peer(kind, series):
     peers = [s for who, s in series.items() if who != "ours"]
     if any(s.failure for s in peers):
-        return None  # against the other alone it would look better than it is
+        return None  # the failed peer may be the better one
     values = [s.median for s in peers if s.median is not None]
     if not values:
         return None
@@ -244,7 +244,7 @@ def better_peer(kind, series):
 
 
 def ratio_of(kind, ours, peer):
-    """How many times better we are; for bytes our share of the peer's; some are ours alone."""
+    """How many times better ours is; for bytes, ours divided by the peer's; for growth and price, our own value."""
     if kind in OURS_ALONE:
         return ours
     if ours is None or peer is None:
@@ -260,7 +260,7 @@ def reached(kind, ratio, wanted):
 
 
 def number(x):
-    """Three significant digits, without an exponent."""
+    """Rounded for the table, without an exponent."""
     if x is None:
         return "-"
     if x >= 100:
@@ -343,13 +343,13 @@ class Report:
         print()
         print("ratio: how many times better ours is than the better peer, by medians.")
         print("*      our bytes divided by the better peer's: lower is better.")
-        print("+      ours alone: how much slower the end of the run is than its beginning, or an actor than a server.")
+        print("+      ours alone: how many times longer the end of a run takes than its start, an actor than a server.")
         for i, text in enumerate(self.notes, 1):
             print(f"[{i}] {text}")
 
 
 def output_of(command, pattern=r".*"):
-    """What the pattern finds in the output of a command, or 'unknown'."""
+    """The first match of the pattern in the output of a command, or 'unknown'."""
     try:
         text = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -404,7 +404,7 @@ def parse_arguments():
                    help="only these workloads")
     p.add_argument("--json", metavar="FILE", help="also write the results there")
     p.add_argument("--rounds", type=int, metavar="N", help=f"rounds that count (default {MIN_ROUNDS})")
-    p.add_argument("--quick", action="store_true", help="one round and no warm-up, for trying out")
+    p.add_argument("--quick", action="store_true", help="one round and no warm-up, for a first look")
     p.add_argument("--list", action="store_true", help="list the workloads and end")
     p.add_argument("--program", default=OURS, type=Path, help=f"our program (default {OURS})")
     args = p.parse_args()

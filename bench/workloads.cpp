@@ -1,7 +1,7 @@
-// The workloads of coppice_bench. Those that bench/peers has too do the same work as there: the same numbers of
+// The workloads of coppice_bench. Workloads that bench/peers has too do the same work as there: the same numbers of
 // processes and messages, and a payload of one 64-bit integer.
 //
-// Configuration, chosen to be our best sensible one:
+// Configuration, the best one that a user would choose:
 //  * A process that only reacts is an object with handlers, the smallest and fastest kind; a process that waits in the
 //    middle of its work (a client, a parent) is a coroutine. The workloads named *_coro have coroutines on both sides.
 //  * Messages to objects go through a `ref`, so that they carry their handler; timers can only send by pid.

@@ -1,8 +1,8 @@
 // Actors compared with plain servers, both in the same run; and failures of actors, compared with restarts in
 // bench/peers.
 //
-// The shapes of the failures are those of restart_latency: a hundred parents of one child each. A child fails by an
-// exception in the workloads without a suffix, on all sides, and without one in those named *_fail.
+// The failures have the layout of restart_latency: a hundred parents with one child each. In the workloads named *_fail
+// a child fails without an exception; in the others it throws one, here and in bench/peers.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -33,9 +33,9 @@ struct ask {
   std::int64_t n;
 };
 
-// ------------------------------------------------- the same with both of them
+// ------------------------------------------------- a server and an actor alike
 
-// The same class serves as both.
+// The same class is used as a server and as an actor.
 struct summing {
   using protocol = coppice::protocol<item, ask>;
   std::int64_t total = 0;
@@ -46,7 +46,7 @@ struct summing {
 void give(self&, const ref<summing>& to, std::int64_t n) { to.cast<item>(n); }
 void give(self&, const actor_ref<summing>& to, std::int64_t n) { to.cast<item>(n); }
 
-// Runs laps for one of the two, each on request: a number of messages and then a call, repeated.
+// Runs one lap for each `go`: `times` rounds of `messages` messages and a call. The receiver is a server or an actor.
 template <class To>
 task<> lap_client(self& me, To to, std::int64_t messages, std::int64_t times, std::vector<double>* laps,
                   std::binary_semaphore* done) {
@@ -101,8 +101,8 @@ struct both {
   double actor;
 };
 
-// The two take turns, in short laps. Other load of the machine can only make a lap longer, so the faster laps are
-// compared.
+// Server and actor take turns, in short laps. Other load of the machine can only make a lap longer, so the faster laps
+// are compared.
 template <class Server, class Actor>
 both compare(Server run_server, Actor run_actor, const std::vector<double>& of_server,
              const std::vector<double>& of_actor) {
@@ -213,7 +213,7 @@ task<> failure_client(self& me, std::size_t parents, std::size_t n, std::vector<
     one.template cast<crash>();
     const auto answer = co_await one.template call<ask>(1);
     laps->push_back(seconds(steady_clock::now() - start) * 1e6);
-    expect(answer.has_value(), "it does not answer any more");
+    expect(answer.has_value(), "an actor does not answer after its failure");
   }
   end->arrive();
 }
@@ -249,7 +249,7 @@ struct idle_parent {
   void handle(item i, context& me) {
     for (; i.n > 0; --i.n) {
       me.spawn(how);
-      if (i.n % 64 == 0) return me.send(me.id(), item{i.n - 1});  // so that they can start
+      if (i.n % 64 == 0) return me.send(me.id(), item{i.n - 1});  // so that the children can start
     }
     end->arrive();
   }

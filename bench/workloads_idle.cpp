@@ -10,7 +10,7 @@ namespace coppice_bench {
 
 namespace {
 
-// ------------------------------------------- memory, idling and being watched
+// ------------------------------------------------ memory, CPU time, a snapshot
 
 struct receiver {
   std::int64_t total = 0;
@@ -18,8 +18,8 @@ struct receiver {
 };
 enum class population { coroutines, objects };
 
-// Pauses now and then so that its children can start: the measurement is about waiting processes, not about the first
-// envelopes of a million processes that have not started yet.
+// Yields now and then so that its children can start: the measurement is about waiting processes, not about the start
+// letters of a million processes that have not started yet.
 task<> populate(self& me, std::int64_t n, population of, finish_line* end) {
   for (std::int64_t i = 0; i < n; ++i) {
     if (of == population::coroutines)
@@ -56,7 +56,7 @@ double snapshot(const bench& b) {
   const auto start = steady_clock::now();
   const auto all = b.rt.snapshot();
   const auto end = steady_clock::now();
-  expect(std::cmp_equal(all.size(), n), "the snapshot has another number of processes");
+  expect(std::cmp_equal(all.size(), n), "the snapshot has a wrong number of processes");
   return seconds(end - start) * 1e3;
 }
 

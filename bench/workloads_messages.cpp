@@ -56,7 +56,7 @@ task<> ping_coro(self& me, pid other, std::int64_t trips, finish_line* end) {
   for (std::int64_t n = trips; n > 0; --n) {
     me.send(other, item{n});
     const item back = co_await me.receive<item>();
-    expect(back.n == n, "a wrong ball came back");
+    expect(back.n == n, "a wrong number came back");
   }
   end->arrive();
 }
@@ -170,7 +170,7 @@ task<> armer(self& me, ref<counter> to, std::int64_t n, std::uint32_t limit, fin
   armed->arrive();
   co_return;
 }
-// Ends when all timers are armed: waiting up to 5 s until they fire would measure nothing.
+// Ends when all timers are armed: the 5 s until the last one fires are not part of the measurement.
 double timers(const bench& b) {
   const std::int64_t n = b.of(1'000'000);
   finish_line armed;

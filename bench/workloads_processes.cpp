@@ -199,7 +199,8 @@ double storm(const bench& b) {
 
 struct bystander {};
 
-// The same while an application runs, as in a real program. It subscribes to events, which must not slow down others.
+// Another workload, while an application runs, as in a real program. The application subscribes to events, which must
+// not slow down other processes.
 template <double (*run)(const bench&)>
 double under_application(const bench& b) {
   const coppice::application app{

@@ -301,7 +301,7 @@ std::span<const workload> supervision_workloads() {
       {"server_call100", "M calls/s", server_call<plain_server, 100, 10'000>},
       {"server_call_task", "M calls/s", server_call<waiting_server, 1, 500'000>},
       {"mem_supervised", "bytes", mem_supervised},
-      {"mem_supervised_min", "bytes", mem_supervised},  // there is no smaller form
+      {"mem_supervised_min", "bytes", mem_supervised},  // our servers have no smaller form
   });
   return all;
 }

@@ -5,8 +5,8 @@ function(coppice_compile target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
     $<$<BOOL:${COPPICE_WARNINGS_AS_ERRORS}>:-Werror>)
-  # Optimising, g++ 12 sees overlapping copies inside std::string where there are none, and takes the half of a moved
-  # std::expected that is not there for an uninitialized one. clang and clang-tidy look for both as well.
+  # When it optimises, g++ 12 warns of overlapping copies inside std::string where there are none, and takes the
+  # inactive member of a moved std::expected for uninitialized. clang and clang-tidy check for both as well.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
   endif()

@@ -12,12 +12,12 @@ function(coppice_library name)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     coppice_compile(${target})
-    # So that it can become part of a shared library. Nobody replaces our functions at load time.
+    # The code can become part of a shared library. Our functions are not replaced when that is loaded.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)  # for src/<name>/internal, never installed
     set_property(GLOBAL APPEND PROPERTY COPPICE_ARCHIVES ${target})
-    if(COPPICE_SANITIZE)  # such a build is for its tests alone
+    if(COPPICE_SANITIZE)  # only tests are built, and the libraries that they need
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
     endif()
   else()
@@ -35,7 +35,7 @@ function(coppice_library name)
   foreach(depend IN LISTS arg_LINK_ONLY)
     target_link_libraries(${target} INTERFACE $<LINK_ONLY:coppice::${depend}>)
   endforeach()
-  # Public, because headers look at it too: two parts of a program that disagree would free each other's memory wrongly.
+  # Public, because headers test it too: two parts of a program that disagree would free each other's memory wrongly.
   if(COPPICE_PLAIN_MALLOC)
     target_compile_definitions(${target} ${scope} COPPICE_PLAIN_MALLOC=1)
   endif()
@@ -52,7 +52,7 @@ function(coppice_component name)
   add_library(coppice::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   list(TRANSFORM arg_LIBRARIES PREPEND coppice_ OUTPUT_VARIABLE libraries)
-  list(REVERSE libraries)  # users first, as a linker wants its archives
+  list(REVERSE libraries)  # each library before those that it uses, as a linker needs archives
   target_link_libraries(${target} INTERFACE ${libraries})
   if(name STREQUAL core)
     file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/coppice/*.hpp)

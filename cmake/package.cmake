@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Coppice)
 
-# One export file per component, so that a user of one needs the dependencies of that one only.
+# One export file per component, so that a user of a component needs only the dependencies of that component.
 get_property(core_targets GLOBAL PROPERTY COPPICE_COMPONENT_core)
 install(TARGETS ${core_targets} EXPORT Coppice-core FILE_SET HEADERS)
 install(EXPORT Coppice-core NAMESPACE coppice:: DESTINATION ${config_folder})
@@ -13,7 +13,7 @@ write_basic_package_version_file(CoppiceConfigVersion.cmake COMPATIBILITY SameMi
 install(FILES ${PROJECT_BINARY_DIR}/CoppiceConfig.cmake ${PROJECT_BINARY_DIR}/CoppiceConfigVersion.cmake
         DESTINATION ${config_folder})
 
-# The archives in the order a linker wants them: who uses, before who is used. The libraries were declared lowest first.
+# The archives in the order that a linker needs: each before those that it uses. They were declared lowest first.
 get_property(archives GLOBAL PROPERTY COPPICE_ARCHIVES)
 list(REVERSE archives)
 list(TRANSFORM archives PREPEND -l)

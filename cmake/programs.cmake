@@ -1,5 +1,5 @@
-# coppice_examples(): examples/NN_name/*.cpp -> example_NN_name, run by CTest. Where expected.txt stands beside it, the
-# output must equal it to the letter; otherwise the example has to end with 0.
+# coppice_examples(): examples/NN_name/*.cpp -> example_NN_name, run by CTest. The example must exit with 0, and if the
+# folder has an expected.txt, the output must equal it exactly.
 function(coppice_examples)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/main.cpp)
   file(GLOB expectations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/expected.txt)

@@ -1,4 +1,4 @@
-# Runs PROGRAM; it must end with 0, and what it prints must equal the file EXPECTED where one is given.
+# Runs PROGRAM; it must exit with 0, and its output must equal the file EXPECTED if one is given.
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE output RESULT_VARIABLE result)
 if(NOT result STREQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with: ${result}\n${output}")

@@ -1,5 +1,5 @@
-# What the compiler makes of coroutines, held against tests/compiler/table.txt. A script compiles the probes when the
-# test runs, because some of them do not compile and all of them want their own flags.
+# What the compiler makes of coroutines, compared with tests/compiler/table.txt. A script compiles the probes when the
+# test runs, because some of them do not compile and all of them need their own flags.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(compiler_family clang)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -12,7 +12,7 @@ add_test(NAME compiler.coroutine_defects
           --work ${PROJECT_BINARY_DIR}/compiler-probes)
 set_tests_properties(compiler.coroutine_defects PROPERTIES TIMEOUT 180 LABELS compiler)
 
-# Misuse that the headers refuse, in words that help.
+# Misuse that the headers must refuse with a helpful message.
 add_test(NAME compiler.refused_code
   COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/refused/check.py --compiler ${CMAKE_CXX_COMPILER}
           --include ${PROJECT_SOURCE_DIR}/include)

@@ -1,5 +1,5 @@
-# Coppice's supervisors against OTP's, trace by trace: what was recorded, and random scenarios on both sides. These fail
-# where escript (Debian: erlang-base) is missing. See conformance/README.md.
+# Compares the traces of Coppice's supervisors with those of OTP's: recorded and random scenarios. These tests fail
+# where escript (Debian: erlang-base) is missing; the last one does not need it. See conformance/README.md.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 function(coppice_conformance_test name)

@@ -1,5 +1,5 @@
-# Every workload of the benchmarks once, at a small scale, and the demonstration: they run, and say something. No figures
-# are judged here; that is bench/run.py's work.
+# Runs every workload of the benchmarks once, at a small scale, and the programs once: they must not fail. The figures
+# are not checked here; bench/run.py does that.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(TARGET coppice_bench)
   add_test(NAME smoke.benchmarks

@@ -3,8 +3,8 @@ include(GoogleTest)
 # coppice_tests(<library> [ALSO <library>...])
 #
 # tests/<library>/*_test.cpp         -> <library>_tests,        one CTest test per test case
-# tests/<library>/sim/*_test.cpp     -> <library>_sim_tests,    many seeds each: four shards, to share out the cores
-# tests/<library>/stress/*_test.cpp  -> <library>_stress_tests, real threads: one at a time, they want all cores
+# tests/<library>/sim/*_test.cpp     -> <library>_sim_tests,    many seeds each: four shards, which run in parallel
+# tests/<library>/stress/*_test.cpp  -> <library>_stress_tests, real threads: one at a time, each needs all cores
 # Folders that are not there are left out. Labels are the library's name and unit, sim or stress. Programs whose name does
 # not match COPPICE_TEST_PROGRAMS are left out too; with COPPICE_COMPILE_ALL_TESTS they are compiled, but neither linked
 # nor run. Where COPPICE_TEST_SOURCES is set, only the files that have a line matching it are compiled at all.
@@ -21,7 +21,7 @@ function(coppice_tests library)
     foreach(shard RANGE 3)
       set(test ${library}_sim_tests.${shard})
       add_test(NAME ${test} COMMAND ${library}_sim_tests)
-      # Used for long, the address sanitizer's second stack fills up, and a call takes thirty times as long.
+      # In a long run the fake stack of the address sanitizer fills up, and then a call takes thirty times as long.
       set_tests_properties(${test} PROPERTIES TIMEOUT 600 LABELS "${library};sim"
         ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard};ASAN_OPTIONS=detect_stack_use_after_return=0")
     endforeach()
@@ -104,7 +104,7 @@ function(coppice_join_sources program variable)
     list(JOIN headers_${units} "\n" headers)
     set(file ${PROJECT_BINARY_DIR}/joined/${program}_${units}.cpp)
     file(CONFIGURE OUTPUT ${file} @ONLY CONTENT "${headers}\n${files_${units}}")
-    # g++ takes the unnamed namespace of an included file for one of a header.
+    # g++ takes the unnamed namespace of an included file for one in a header, and warns.
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     list(APPEND joined ${file})
   endwhile()
@@ -112,8 +112,8 @@ function(coppice_join_sources program variable)
 endfunction()
 
 # coppice_discover(<program> <prefix> <properties>): one CTest test per test case of a program, found when CTest runs.
-# The prefix keeps equal names in different programs apart. The properties are set from a file of their own, because
-# gtest_discover_tests tears lists (labels) apart.
+# The prefix keeps equal names in different programs apart. The properties are set from a separate file, because
+# gtest_discover_tests splits lists (labels).
 function(coppice_discover program prefix properties)
   if(NOT TARGET ${program})
     return()

@@ -5,9 +5,9 @@
 %%     otp_trace.escript FILE                   prints the trace
 %%     otp_trace.escript --out FOLDER FILE...   many at a time; the trace of x.txt becomes FOLDER/x.trace
 %%
-%% The scenario language and the trace are described in README.md beside this file. One scheduler (+S 1:1), so that
-%% what is ready to run has run before a process that slept goes on: "all is quiet" is then no matter of luck. For the
-%% same reason all code is loaded before: a supervisor that waits for the disk to bring it a module looks quiet.
+%% README.md beside this file describes the scenario language and the trace. There is one scheduler (+S 1:1): every
+%% process that is ready to run has run before a process that slept goes on, so it is certain when all processes are
+%% idle. For the same reason all code is loaded first: a supervisor that waits for a module to be read looks idle.
 -module(otp_trace).
 -mode(compile).
 -export([main/1, start_worker/2, start_sup/2, init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
@@ -55,14 +55,14 @@ pool(Jobs, Running, Failed) ->
 
 complain(File, Why) -> io:format(standard_error, "~s: ~0p~n", [File, Why]).
 
-%% Nothing is written before the end: a slow disk would take time from those who wait for the printer.
+%% The trace is written at the end: a slow disk would delay the processes that wait for the printer.
 play_into(File, Trace) ->
     process_flag(trap_exit, true),
     put(lines, []),
     play(File, fun(Line) -> put(lines, [[Line, $\n] | get(lines)]) end),
     ok = file:write_file(Trace, lists:reverse(get(lines))).
 
-%% --- one scenario: a table of what is known, a printer, a log of all processes -----------------------------------
+%% --- one scenario: a table of specs and processes, and a process that prints -------------------------------------
 
 -record(run, {table, printer}).
 
@@ -74,7 +74,7 @@ play(File, Write) ->
     Played = spawn_monitor_player(Run, Words),
     print_loop(Played, Write, 0).
 
-%% The process that plays is the parent of the root; this one prints for all of them.
+%% The process that plays is the parent of the root. The process that calls this function prints for all processes.
 spawn_monitor_player(Run, Words) ->
     spawn_monitor(fun() -> process_flag(trap_exit, true), play_words(Run, Words) end).
 
@@ -181,7 +181,7 @@ step(Run, ["count", Sup], _) ->
 step(Run, ["burst", Sup | Words], Root) ->
     case pid(Run, Sup) of undefined -> print(Run, "= no_process"); P -> burst(Run, P, parts(Words, []), Root) end.
 
-%% All of it is there before the supervisor sees any of it.
+%% The supervisor is suspended until all signals of the burst have arrived.
 burst(Run, P, Parts, Root) ->
     erlang:suspend_process(P),
     Asked = [part(Run, P, Part) || Part <- Parts],
@@ -203,7 +203,7 @@ part(Run, P, ["start_child", Id | Opts]) -> {asked, gen_server:send_request(P, {
 part(_, P, ["count"]) -> {asked, gen_server:send_request(P, count_children)};
 part(_, P, [Call, Id]) -> {asked, gen_server:send_request(P, {list_to_atom(Call), Id})}.
 
-%% Its supervisor has the exit signal when we know of its end, since one scheduler does both without a break.
+%% When 'DOWN' arrives here, the supervisor has the exit signal too: one scheduler sends both without a break.
 ended(Run, Id, End) ->
     case pid(Run, Id) of
         undefined -> {text, "no_process"};
@@ -267,8 +267,8 @@ print_loop({Player, Monitor} = Played, Write, N) ->
         {'DOWN', Monitor, process, Player, Why} -> exit(Why)
     end.
 
-%% Waits until nobody has anything to do, three times in a row, and nothing was printed meanwhile. A supervisor that
-%% waits for a child to end does not answer, so its time limits are waited for.
+%% Waits until all processes are idle three times in a row and nothing was printed meanwhile. A supervisor that waits
+%% for a child to end does not answer until then, so this also waits until its time limits have passed.
 settle(Run, Root) -> settle(Run, Root, printed(Run), 3).
 settle(_, _, _, 0) -> ok;
 settle(Run, Root, N, K) ->

@@ -16,7 +16,7 @@ using coppice::task;
 
 struct settings {
   bool only_help = false;
-  int seconds = 5;  // of the storm
+  int seconds = 5;  // how long the storm lasts
 };
 
 void say(const std::string& text) {
@@ -49,7 +49,7 @@ task<> act(self& me, pid root, std::string title, std::string victim, Fault faul
 
 task<> visit_sessions(self& me, pid root) {
   const ref<coppice::dynamic_supervisor> sessions{me.where("sessions")};
-  say("--- Sessions come and go under a dynamic supervisor; one that fails is not missed.\n");
+  say("--- Sessions come and go under a dynamic supervisor. They are temporary: one that fails is not restarted.\n");
   for (const char* who : {"alice", "bob", "carol"}) {
     auto spec = coppice::child<part>().with({.id = who, .name = who, .restart = coppice::restart::temporary});
     const auto started = co_await coppice::start_child(sessions, std::move(spec));
@@ -62,18 +62,18 @@ task<> visit_sessions(self& me, pid root) {
 
 task<> abandon_a_child(self& me, pid root) {
   const ref<coppice::supervisor> pages{me.where("pages")};
-  say("--- A part hangs in native code: it does not stop even when it is killed. It is given up, the others go on.\n");
+  say("--- A part hangs in native code: it does not end even when it is killed. It is abandoned, the others go on.\n");
   me.subscribe<coppice::process_stalled>();
   me.send("account", part::hang{});
   const coppice::process_stalled stuck = co_await me.receive<coppice::process_stalled>();
-  say("      '" + stuck.name + "' holds a thread; a fresh one has taken over its queue");
+  say("      '" + stuck.name + "' blocks a thread; a new thread has taken over the queue of that thread");
   auto changed = coppice::child<part>().with({.id = "account", .name = "account", .shutdown = 100ms});
   auto spec = coppice::supervisor_spec{.limit = {.restarts = 2, .within = 5s}, .abandon_after = 200ms};
   spec.children = {std::move(changed)};
   const auto upgraded = co_await coppice::upgrade(pages, std::move(spec));
   const auto stopped = co_await coppice::terminate_child(pages, "account");
   const auto again = co_await coppice::restart_child(pages, "account");
-  if (!upgraded || !stopped || !again) say("      that did not work");
+  if (!upgraded || !stopped || !again) say("      the part could not be stopped and started again");
   co_await narrate(me);
   co_await show(me, root);
 }
@@ -109,7 +109,7 @@ task<> storm(self& me, coppice::runtime* rt, int seconds) {
 }
 
 task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
-  me.trap_exits();  // the shop ends before this process does
+  me.trap_exits();  // the shop is linked to this process, which must survive the end of the shop
   const coppice::spawn_options linked{.link = true};
   const auto started = co_await coppice::start<coppice::supervisor>(me, linked, shop());
   if (!started) co_return std::unexpected{started.error()};
@@ -117,14 +117,14 @@ task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
   say("A shop, and its supervisors:\n");
   co_await show(me, root);
   me.subscribe<coppice::supervisor_event>();
-  co_await act(me, root, "The cart fails. Its group must be in step: one_for_all restarts all three.", "cart",
+  co_await act(me, root, "The cart fails. Its group must start together: one_for_all restarts all three.", "cart",
                part::fail{});
-  co_await act(me, root, "The cache fails. The search, started after it, goes with it: rest_for_one.", "cache",
+  co_await act(me, root, "The cache fails. The search, started after it, is restarted too: rest_for_one.", "cache",
                part::fail{});
-  co_await act(me, root, "The home page fails. Nobody else cares: one_for_one.", "home", part::fail{});
+  co_await act(me, root, "The home page fails. Only it is restarted: one_for_one.", "home", part::fail{});
   co_await visit_sessions(me, root);
   mailer::refusals = 3;
-  co_await act(me, root, "The mail server is down. The mailer is tried again, later each time; nobody waits for it.",
+  co_await act(me, root, "The mail server is down. The mailer is tried again, later each time; the others go on.",
                "mailer", mailer::fail{});
   co_await abandon_a_child(me, root);
   me.send("home", part::fail{});
@@ -133,14 +133,14 @@ task<coppice::result<void>> play(self& me, coppice::runtime* rt, settings s) {
   me.unsubscribe<coppice::supervisor_event>();
   co_await storm(me, rt, s.seconds);
   co_await show(me, root);
-  say("--- And an ordered stop: the last that was started is the first to go.\n");
+  say("--- And an orderly stop: the children stop in the reverse order of their start.\n");
   me.subscribe<coppice::supervisor_event>();
   const auto stopped = co_await coppice::stop(me, root, coppice::exit_reason::shutdown());
   co_await narrate(me);
   co_return stopped;
 }
 
-/// Empty, with a line on stderr, when the arguments are invalid.
+/// Nothing if the arguments are invalid; then a line on stderr says why.
 std::optional<settings> read_arguments(int argc, char** argv) {
   settings s;
   for (int i = 1; i < argc; ++i) {
@@ -148,7 +148,7 @@ std::optional<settings> read_arguments(int argc, char** argv) {
     if (word == "--seconds" && i + 1 < argc) {
       s.seconds = std::atoi(argv[++i]);
     } else if (word == "--help") {
-      std::puts("usage: coppice-demo [--seconds N]   (of the storm; 5 unless given)");
+      std::puts("usage: coppice-demo [--seconds N]   (the length of the storm, by default 5)");
       s.only_help = true;
     } else {
       std::fprintf(stderr, "coppice-demo: unknown argument '%s'\nusage: coppice-demo [--seconds N]\n", argv[i]);
@@ -156,7 +156,7 @@ std::optional<settings> read_arguments(int argc, char** argv) {
     }
   }
   if (s.seconds < 1) {
-    std::fputs("coppice-demo: --seconds takes a whole number from 1\n", stderr);
+    std::fputs("coppice-demo: --seconds must be a whole number, at least 1\n", stderr);
     return std::nullopt;
   }
   return s;

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 /// Set at the end, to release code that is stuck on purpose.
 inline std::atomic<bool> over{false};
 
-/// A part of the shop. It does nothing except fail when it is told to.
+/// A part of the shop. It works, fails or hangs on request.
 class part {
  public:
   struct work {
@@ -34,7 +34,7 @@ class part {
   int done_ = 0;
 };
 
-/// Cannot be started for a while, as if the service it needs were down.
+/// Its next `refusals` starts fail, as if the service that it needs were down.
 class mailer {
  public:
   struct fail {};
@@ -49,7 +49,7 @@ class mailer {
   static void handle(fail) { throw std::runtime_error{"connection reset"}; }
 };
 
-/// Registered under a name that equals its id.
+/// A part that is registered under its id.
 inline coppice::child_spec shop_part(std::string_view id) {
   return coppice::child<part>().with({.id = id, .name = id});
 }

@@ -14,16 +14,15 @@ namespace {
 //   that their time never runs out.
 // - A supervisor that may be killed has only workers that do not trap exits: others would print their end while the
 //   supervisor above continues. Such supervisors and workers are called silent here.
-// - OTP counts the restart window in whole seconds. So either all restarts happen well within it, or a wait of more
-// than
-//   a second separates those inside the window from those outside.
+// - OTP counts the restart window in whole seconds. So either all restarts happen well within it, or a wait of over a
+//   second separates those inside the window from those outside.
 // - A burst contains only workers of its supervisor, because only that supervisor is suspended.
 // - An id keeps these properties even if a later step gives it a new spec.
 // Steps rarely concern a child that is probably down, except to start it again: most steps should find a live process.
 
 struct worker {
   std::string id;
-  std::string home;  // the supervisor it belongs under
+  std::string home;  // its supervisor
   bool silent = false;
   bool stubborn = false;
   bool permanent = false;  // this and the next: as declared
@@ -191,7 +190,7 @@ class generator {
     if (!stays) focus_ = own[dice_.below(own.size())];
     const worker& w = workers_[focus_];
     if (chance(0.6)) {
-      // No stubborn worker here: it may hang, and a burst waits for its end.
+      // A stubborn worker is only killed: with another reason it may hang, and a burst waits for its end.
       if (w.stubborn || chance(0.25)) return "kill " + w.id;
       if (chance(0.6)) return "crash " + w.id;
       return "exit " + w.id + " " + one_of({"normal", "shutdown", "shutdown+"});
@@ -218,7 +217,7 @@ class generator {
     line("step start_child " + s.id + " " + w.id + some(is_new ? 1 : 0.4, new_spec(s, w)));
   }
 
-  /// A new worker id: x, or y if the worker has to be silent.
+  /// The place of the worker x, or y if the worker has to be silent. Adds the worker if it is new.
   std::size_t newcomer(const supervisor& s) {
     const std::string id = s.silent || chance(0.3) ? "y" : "x";
     for (std::size_t i = declared_; i < workers_.size(); ++i)
@@ -282,7 +281,7 @@ class generator {
   bool fails_often_ = false;
   std::vector<supervisor> supervisors_;
   std::vector<worker> workers_;
-  std::size_t declared_ = 0;  // the first so many are declared; the others are added by start_child
+  std::size_t declared_ = 0;  // how many workers are declared; those behind them are added by start_child
   std::size_t focus_ = 0;     // the worker that steps concern; it changes only now and then
   std::string text_;
 };

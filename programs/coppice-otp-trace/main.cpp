@@ -1,5 +1,5 @@
-/// coppice-otp-trace: plays supervision scenarios on Coppice's supervisors and prints what happened, in the words that
-/// conformance/otp_trace.escript uses for OTP's. See conformance/README.md.
+/// coppice-otp-trace: plays supervision scenarios on Coppice's supervisors and prints their traces, in the words that
+/// conformance/otp_trace.escript uses for OTP's supervisors. See conformance/README.md.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -17,9 +17,9 @@ constexpr const char* usage =
     "usage: coppice-otp-trace FILE                            prints the trace of a scenario\n"
     "       coppice-otp-trace --out FOLDER FILE...            the trace of x.txt becomes FOLDER/x.trace\n"
     "       coppice-otp-trace --generate SEED                 prints a random scenario\n"
-    "       coppice-otp-trace --generate FIRST COUNT FOLDER   writes FOLDER/SEED.txt for so many seeds\n";
+    "       coppice-otp-trace --generate FIRST COUNT FOLDER   writes FOLDER/SEED.txt for COUNT seeds\n";
 
-/// An error with its exit status: 2 for invalid input.
+/// An error with its exit status: 2 for invalid input, 1 for a scenario that fails.
 struct trouble {
   std::string text;
   int status = 2;
@@ -77,7 +77,7 @@ std::uint64_t number(const std::string& word) {
   std::uint64_t n = 0;
   const char* const end = word.data() + word.size();
   const auto [stopped, problem] = std::from_chars(word.data(), end, n);
-  if (problem != std::errc{} || stopped != end) throw trouble{"'" + word + "' is no number\n" + usage};
+  if (problem != std::errc{} || stopped != end) throw trouble{"'" + word + "' is not a number\n" + usage};
   return n;
 }
 

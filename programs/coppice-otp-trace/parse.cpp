@@ -36,7 +36,7 @@ class parser {
       if (scenario_.root.empty()) throw bad_line{"a step, but no supervisor is declared"};
       scenario_.steps.push_back(parse_step(w));
     } else {
-      throw bad_line{"'" + w[0] + "' begins no statement; they begin with supervisor, worker or step"};
+      throw bad_line{"'" + w[0] + "' is not a statement; statements begin with supervisor, worker or step"};
     }
   }
 
@@ -70,7 +70,7 @@ class parser {
   }
 
   void name(const std::string& id, declaration::kind kind) {
-    if (id.find('=') != std::string::npos) throw bad_line{"'" + id + "' can be no id, because of the ="};
+    if (id.find('=') != std::string::npos) throw bad_line{"'" + id + "' is not a valid id: it contains ="};
     const auto known = kinds_.emplace(id, kind).first->second;
     if (known != kind) throw bad_line{"'" + id + "' is " + a(known) + " already"};
   }
@@ -104,7 +104,7 @@ class parser {
     if (form == forms.end()) {
       std::string all;
       for (const auto& [word, meaning] : forms) all += " " + word;
-      throw bad_line{(w.size() < 2 ? "no step" : "'" + w[1] + "' is no step") + "; they are:" + all};
+      throw bad_line{(w.size() < 2 ? "the step is missing" : "'" + w[1] + "' is not a step") + "; steps are:" + all};
     }
     const auto& [kind, arguments] = form->second;
     const auto count = static_cast<std::size_t>(std::ranges::count(arguments, ' ')) + (arguments.empty() ? 2 : 3);
@@ -149,7 +149,7 @@ class parser {
     s.how = parse_options(w, 4, options_of::worker);
   }
 
-  /// The steps of a burst, between semicolons; its supervisor is the one that they call.
+  /// Parses the steps of a burst, which are separated by semicolons. The calls among them go to its supervisor.
   void burst(step& s, const words& w) {
     for (auto from = w.begin() + 3; from < w.end();) {
       const auto end = std::find(from, w.end(), ";");
@@ -182,7 +182,7 @@ class parser {
       const declaration& d = scenario_.declarations[i];
       const auto known = kinds_.find(d.parent);
       if (d.parent != "-" && (known == kinds_.end() || known->second != declaration::kind::supervisor))
-        throw bad_scenario{lines_[i], "the PARENT of '" + d.id + "', '" + d.parent + "', is no supervisor"};
+        throw bad_scenario{lines_[i], "the PARENT of '" + d.id + "', '" + d.parent + "', is not a supervisor"};
       parents.emplace(d.id, d.parent);
     }
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -197,7 +197,7 @@ class parser {
 
   scenario scenario_;
   int line_ = 0;
-  std::vector<int> lines_;  // of the declarations
+  std::vector<int> lines_;  // the line numbers of the declarations
   std::map<std::string, declaration::kind, std::less<>> kinds_;
 };
 

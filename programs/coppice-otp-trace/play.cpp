@@ -47,7 +47,8 @@ class player {
     stage_.say("= " + word_for(begun));
     if (begun) stage_.has_begun(scenario_.root, begun->id());
     me.unsubscribe<coppice::process_ended>();
-    // On OTP 25 the starter of a process that fails to start also receives its exit signal. In Coppice it does not.
+    // On OTP 25 the starter of a process that fails to start also receives its exit signal. In Coppice it does not, so
+    // the end of the root is taken from the event.
     for (;;) {
       auto mail = co_await me.receive<coppice::process_ended>(0ns);
       const auto* end = std::get_if<coppice::process_ended>(&mail);
@@ -190,7 +191,7 @@ class player {
            " supervisors:" + std::to_string(r->supervisors) + " workers:" + std::to_string(r->workers);
   }
 
-  /// OTP's restart_child returns the error of the start itself; its start_child wraps it.
+  /// The error as OTP's restart_child returns it: the error of the start itself. OTP's start_child wraps that error.
   static const coppice::error& as_said(const coppice::error& e) {
     return e.code() == coppice::errc::start_failed && e.cause() != nullptr ? *e.cause() : e;
   }
@@ -224,7 +225,8 @@ class player {
   }
 
   /// Waits until nothing happens any more. A sleep lets all pending events happen, and a supervisor that waits for the
-  /// end of a child answers only afterwards. Its answer may cause work in the supervisor above it, so this runs twice.
+  /// end of a child answers only afterwards. What it does then may cause work in the supervisor above it, so two rounds
+  /// in a row must leave the trace unchanged.
   task<> settle(self& me) {
     for (int quiet = 0; quiet < 2; ++quiet) {
       const std::size_t seen = stage_.trace().size();
@@ -234,7 +236,7 @@ class player {
     }
   }
 
-  /// Also updates the pids of the supervisors.
+  /// Waits for an answer of every supervisor from `id` downwards, and updates their pids.
   task<> ask_all(std::string id) {
     const supervisor asked{living(id)};
     if (asked) {
@@ -282,7 +284,7 @@ class player {
   const scenario& scenario_;
   coppice::sim::node& node_;
   stage stage_;
-  std::optional<coppice::exit_reason> root_end_;  // not printed yet
+  std::optional<coppice::exit_reason> root_end_;  // why the root ended, until that is printed
   bool finished_ = false;
 };
 
@@ -296,7 +298,7 @@ std::string play(const scenario& s, std::uint64_t seed) {
   player p{s, node};
   node.rt().spawn(perform, &p);
   if (!world.run_until([&] { return p.finished(); }))
-    throw std::runtime_error{"it comes to no end; so far it went:\n" + p.trace()};
+    throw std::runtime_error{"the scenario does not end; its trace so far is\n" + p.trace()};
   std::string trace = p.trace();
   node.crash();  // before the player is destroyed, because the processes use it
   return trace;

@@ -14,7 +14,7 @@ namespace otp_trace {
 /// What a start of a worker does.
 enum class start { ok, fail, ignore };
 
-/// The `key=value` words of a line. What is not given has the default of OTP.
+/// The `key=value` words of a line. A key that is not given has the default of OTP.
 struct options {
   std::optional<coppice::restart> restart;
   std::optional<coppice::shutdown> shutdown;

@@ -20,7 +20,7 @@ class stage {
   // -- the trace
 
   void say(std::string_view line) { (trace_ += line) += '\n'; }
-  /// Adds an event of a process, in the order of events.
+  /// Adds an event of a process. The calls come in the order of the events.
   void event(std::string_view what) { say("  " + std::string{what}); }
   [[nodiscard]] const std::string& trace() const noexcept { return trace_; }
 
@@ -41,13 +41,13 @@ class stage {
   // -- processes
 
   void has_begun(const std::string& id, coppice::pid who) { pids_[id] = who; }
-  /// The last process that was started with this id; empty if there was none.
+  /// The last process that was started with this id, or nobody.
   [[nodiscard]] coppice::pid last(const std::string& id) const;
 
  private:
   struct worker_role {
     options how;
-    std::size_t started = 0;  // starts since the last spec
+    std::size_t started = 0;  // how many elements of `starts` are used up
   };
 
   std::string trace_;

@@ -3,7 +3,7 @@
 namespace otp_trace {
 namespace {
 
-/// Never sent.
+/// Never sent: a stubborn worker waits for it until it is killed.
 struct release {};
 
 }  // namespace

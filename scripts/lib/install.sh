@@ -30,7 +30,7 @@ install_missing() {
     apt-get install --quiet=2 --yes --no-install-recommends "${packages[@]}" > /dev/null
 }
 
-# The Debian package of a command, where it is not named like it.
+# The Debian package of a command. Most packages have the name of the command.
 package_of() {
   case "$1" in
     clang++-19) echo clang-19 ;;

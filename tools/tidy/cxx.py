@@ -148,7 +148,7 @@ def _kind_of_brace(tokens, brace, around):
         return "lambda", ""
     previous = tokens[brace - 1].text if brace else ""
     if previous == "requires" or (previous == ")" and tokens[tokens[brace - 1].match - 1].text == "requires"):
-        return "init", ""  # a requires expression: whatever it is part of goes on behind it
+        return "init", ""  # a requires expression: the statement around it goes on behind it
     if not around.holds_statements:
         return "init", ""
     indexes = _top_level(tokens, around.head, brace)

@@ -136,7 +136,7 @@ TEST_PAGES = ("docs/actor-facts.md", "docs/conformance-themes.md")
 
 
 def named_tests(tree):
-    """The pages that compare us with others name tests, `suite.name` or `suite.*`. They are there."""
+    """The tests that TEST_PAGES name, as `suite.name` or `suite.*`, exist."""
     suites = {}
     for path in tree.cxx("tests"):
         for suite, name in TEST.findall(tree.text(path)):
@@ -170,7 +170,7 @@ def citations(tree):
     for path, line, text in _prose(tree):
         for match in CITATION.finditer(text):
             yield (path, line + text.count("\n", 0, match.start()), "citations",
-                   f"{match.group()} is numbered in no page of the repository: say what it says")
+                   f"{match.group()} refers to a document outside the repository: write down what it says")
 
 
 def plain_words(tree):

@@ -14,7 +14,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 
 
 def read_layers(text):
-    """{library: everything it may include}, from lines "library: library library"; what one may include, all above it may."""
+    """{library: everything it may include}, from lines "library: library library", with all that those may include."""
     direct = {}
     for line in text.splitlines():
         line = line.split("#")[0].strip()
@@ -22,13 +22,13 @@ def read_layers(text):
             library, _, allowed = line.partition(":")
             direct[library.strip()] = allowed.split()
     layers = {}
-    for library in direct:  # lowest first, so the sets of what stands below are complete
+    for library in direct:  # lowest first, so that the sets of the libraries below are complete
         layers[library] = set()
         for below in direct[library]:
             if below == "*":
                 layers[library] |= set(direct) - {library}
             elif below not in layers:
-                raise ValueError(f"layers.txt: {library} may include {below}, which must stand above it")
+                raise ValueError(f"layers.txt: {library} may include {below}, which must be on an earlier line")
             else:
                 layers[library] |= {below} | layers[below]
     return layers
@@ -68,7 +68,7 @@ def layers(tree):
 
 # ---- words --------------------------------------------------------------------------------------------------------
 
-THROUGH_ENV = "outside platform this goes through the interfaces of env, so that the simulation can take its place"
+THROUGH_ENV = "outside of platform use the interfaces of env instead, so that the simulation can replace them"
 SLEEPS = r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<!self)::sleep\("
 WORDS = [  # pattern, advice, folders it is banned in
     (SLEEPS, "nothing sleeps: wait for an event, or use simulated time", ["include", "src", "tests"]),
@@ -127,14 +127,14 @@ def file_length(tree):
     for path in tree.files("*.hpp", "*.cpp", "*.py", "*.cmake", "CMakeLists.txt"):
         lines = tree.text(path).count("\n")
         if lines > LINES_PER_FILE:
-            yield path, lines, "file-length", f"{lines} lines, more than {LINES_PER_FILE}: what does it hide?"
+            yield path, lines, "file-length", f"{lines} lines, more than {LINES_PER_FILE}: split it"
 
 
 def function_length(tree):
     for path in tree.cxx():
         for bracket in tree.parsed(path).brackets:
             lines = bracket.end_line - bracket.line + 1
-            nested = bracket.kind == "lambda" and _enclosing_function(bracket) is not None  # counted with that one
+            nested = bracket.kind == "lambda" and _enclosing_function(bracket) is not None  # counted with that function
             if bracket.kind in ("function", "lambda") and not nested and lines > LINES_PER_FUNCTION:
                 yield (path, bracket.line, f"function-length {bracket.name}".strip(),
                        f"{bracket.name or 'a lambda'} has {lines} lines, more than {LINES_PER_FUNCTION}")
@@ -150,7 +150,7 @@ def _enclosing_function(bracket):
 # ---- one await per statement --------------------------------------------------------------------------------------
 
 # g++ 12 destroys some temporaries of an awaiting expression twice and resumes a wrong frame after an await in a condition;
-# tests/compiler has the proof. Code that keeps to this rule meets none of it.
+# tests/compiler has the proof. Code that keeps to this rule avoids both defects.
 
 
 def one_await(tree):
@@ -242,7 +242,7 @@ def _captures(tokens, opening):
 MACHINE = re.compile(r"(?<![\w.>}])/(?:" + "|".join(["work", "home", "root", "Users"]) + r")/\w|\.\./" + "shared" + r"\b")
 UNFINISHED = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX"]) + r")\b")
 
-# What the build takes in; {library} stands for those CMakeLists.txt declares.
+# The files that the build uses; {library} stands for each library that CMakeLists.txt declares.
 USED = ["src/{library}/*.cpp", "include/coppice/{library}/*.hpp", "include/coppice/*.hpp", "tests/{library}/*_test.cpp",
         "tests/{library}/sim/*_test.cpp", "tests/{library}/stress/*_test.cpp", "examples/[0-9][0-9]_*/*.cpp",
         "programs/*/*.cpp", "bench/*.cpp", "bench/peers/*", "tests/compiler/*.cpp", "tests/headers/*.cpp", "tests/refused/*.cpp", "tests/package/*.cpp"]
@@ -268,7 +268,7 @@ def dead_files(tree):
     used = [pattern.replace("{library}", library) for pattern in USED for library in libraries]
     included = {name for path in tree.cxx() for _, name in tree.includes(path)}
     for path in tree.cxx():
-        # Where a pattern has one folder, deeper ones do not count: CMake's globs are not recursive for sources.
+        # A pattern for sources does not match in deeper folders: CMake's globs for sources are not recursive.
         if any(fnmatch.fnmatch(path, p) and (path.endswith(".hpp") or path.count("/") == p.count("/") or "peers" in p)
                for p in used):
             continue
@@ -281,7 +281,7 @@ def dead_files(tree):
 
 
 def public_detail(tree):
-    """What users name is public: no type of a detail namespace in a signature or an alias of a public header."""
+    """No signature and no alias of a public header names a type of a detail namespace."""
     public = [p for p in tree.cxx("include") if "/detail/" not in p]
     concepts = {name for p in tree.cxx("include") for name in re.findall(r"\bconcept\s+(\w+)", tree.parsed(p).code)}
     allowed = tree.public_types()

@@ -21,7 +21,7 @@ PUBLIC_TYPES = "tools/tidy/public_types.txt"
 
 
 class Tree:
-    """The files below a root, with their text and what was parsed of it kept."""
+    """The files below a root: their texts, and the results of parsing, which are kept."""
 
     def __init__(self, texts):
         self._texts = texts  # {path from the root: text}
