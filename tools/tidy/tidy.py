@@ -26,7 +26,6 @@ class Tree:
     def __init__(self, texts):
         self._texts = texts  # {path from the root: text}
         self._parsed = {}
-        self._code = {}
 
     @classmethod
     def read(cls, root):
