@@ -56,6 +56,7 @@ std::optional<program_outcome> running_program::ended() const { return state_->e
 program_outcome running_program::wait() {
   if (controller_) rt_->wait(controller_);  // when it has ended, its name is free for the next program
   signals_.reset();
+  state_->end_with_controller();  // it may have been killed before it began
   return *state_->ended();
 }
 void running_program::stop() { rt_->send(controller_, detail::stop_asked{}); }

@@ -263,10 +263,7 @@ class outcome_guard {
   explicit outcome_guard(std::shared_ptr<program_state> program) : program_{std::move(program)} {}
   outcome_guard(const outcome_guard&) = delete;
   outcome_guard& operator=(const outcome_guard&) = delete;
-  ~outcome_guard() {
-    program_->end(
-        {.what = program_end::gave_up, .text = "the process that starts and stops the applications was ended"});
-  }
+  ~outcome_guard() { program_->end_with_controller(); }
 
  private:
   std::shared_ptr<program_state> program_;

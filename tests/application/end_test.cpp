@@ -58,6 +58,13 @@ TEST(exit_code, is_1_when_the_supervisor_of_a_transient_application_gives_up) {
   EXPECT_EQ(t.outcome(), "gave_up");
 }
 
+TEST(exit_code, is_1_when_the_controller_is_killed_before_it_begins) {
+  troupe t;
+  running_program p = applications{application{t.app("a")}}.start(t.node.rt());
+  t.node.rt().kill(p.controller());
+  EXPECT_EQ(p.wait().exit_code(), 1);
+}
+
 TEST(exit_code, is_1_when_a_top_supervisor_is_killed) {
   troupe t;
   t.start({application{t.app("a")}});

@@ -48,6 +48,10 @@ class program_state {
     const std::scoped_lock lock{mutex_};
     if (!outcome_) outcome_ = std::move(out);
   }
+  /// The outcome if the controller has ended without setting one.
+  void end_with_controller() {
+    end({.what = program_end::gave_up, .text = "the process that starts and stops the applications was ended"});
+  }
   [[nodiscard]] std::optional<program_outcome> ended() const {
     const std::scoped_lock lock{mutex_};
     return outcome_;
