@@ -157,6 +157,21 @@ TEST(deferred_answer, is_no_longer_the_handlers_to_give) {
   EXPECT_EQ(s.dead_letters(), before + 1);
 }
 
+TEST(messages, that_are_answered_twice_make_a_dead_letter_of_the_second_answer) {
+  stage s;
+  caller asks{s};
+  const auto a = spawn_actor(s.rt, props<behaving>([] {
+                               return behaviour{[](const question&, context& me) {
+                                 me.reply(std::string{"first"});
+                                 me.reply(std::string{"second"});
+                               }};
+                             }));
+  const std::uint64_t before = s.dead_letters();
+  asks.ask(a.id());
+  EXPECT_EQ(*asks.got, lines{"first"});
+  EXPECT_EQ(s.dead_letters(), before + 1);
+}
+
 TEST(deferred_answer, needs_a_call_that_waits_for_that_type) {
   stage s;
   caller asks{s};

@@ -1,4 +1,5 @@
 // Start, stop and restart of an actor, and the messages it gets about them.
+#include "line_keeper.hpp"
 #include "stage.hpp"
 
 namespace {
@@ -232,6 +233,16 @@ TEST(actor_stop, goes_on_when_the_hooks_throw) {
   EXPECT_EQ(s.book.take(), (lines{"p stopping", "a stopping", "a stopped", "p stopped", "g terminated p"}));
   EXPECT_EQ(s.end_of("p"), "normal") << "the reason stays what it was";
   EXPECT_TRUE(s.events.empty()) << "nobody is asked";
+}
+
+TEST(actor_stop, logs_the_exceptions_of_its_hooks) {
+  const auto log = std::make_shared<line_keeper>("hook");
+  stage s{1, {.processes = 1U << 16U, .level = log_level::error, .log = log}};
+  s.root("p");
+  for (const char* hook : {"p stopping", "p stopped"}) s.book.always[hook] = throws();
+  s.stop("p");
+  EXPECT_EQ(log->lines,
+            (lines{"error exception in life-cycle hook ignored", "error exception in life-cycle hook ignored"}));
 }
 
 TEST(actor_stop, allows_no_more_children) {

@@ -51,6 +51,17 @@ struct theatre {
 
 // ---- actors below a supervisor
 
+struct careless {
+  using protocol = coppice::protocol<>;
+  static constexpr child_defaults supervision{.restart = restart::temporary, .shutdown = 2s};
+};
+TEST(supervised_actor, states_its_defaults_beside_its_class) {
+  const child_spec spec = child<any_actor>(props<careless>());
+  EXPECT_EQ(spec.restart, restart::temporary);
+  EXPECT_EQ(spec.shutdown, shutdown{2s});
+  EXPECT_EQ(spec.type, child_type::actor);
+}
+
 TEST(supervised_actor, is_started_in_its_turn_and_stopped_in_reverse) {
   theatre t;
   ASSERT_TRUE(t.f.start({.children = {t.actor_child("a"), t.actor_child("b"), t.f.child("w"), t.actor_child("c")}}));

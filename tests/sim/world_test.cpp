@@ -153,6 +153,33 @@ TEST(world, what_never_ends_is_given_up_after_the_limit) {
   EXPECT_NEAR(count, 3600, 5);
 }
 
+TEST(world, settle_waits_for_no_timer) {
+  int count = 0;
+  world w{1};
+  runtime& rt = w.add_node().rt();
+  rt.spawn(ticks, &count);
+  seen got;
+  const pid counted = rt.spawn(listener, &got);
+  rt.send(counted, number{1});
+  const time_point before = w.now();
+  EXPECT_TRUE(w.settle());
+  EXPECT_EQ(got.numbers.size(), 1U);
+  EXPECT_EQ(count, 0);
+  EXPECT_LT(w.now() - before, 1ms) << "turns take a little time";
+}
+
+task<> never_waits(self& me) {
+  for (;;) co_await me.yield();
+}
+
+TEST(world, settle_gives_up_after_the_limit) {
+  world w{1};
+  w.add_node().rt().spawn(never_waits);
+  const time_point before = w.now();
+  EXPECT_FALSE(w.settle(1ms));
+  EXPECT_NEAR(static_cast<double>((w.now() - before).count()), 1e6, 1e4);
+}
+
 TEST(world, run_until_stops_as_soon_as_it_is_done) {
   int count = 0;
   world w{1};
