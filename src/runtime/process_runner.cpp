@@ -158,6 +158,8 @@ bool process_runner::run(slot& p, int budget, turn& t) {
     if (s == mailbox::step::hidden) [[unlikely]] {
       if (!kept) {  // the envelope keeps its place until the sender has finished its push; others run meanwhile
         e->tag = envelope::tag_of(0, signal::done);
+        --handled;  // the next turn passes the envelope and counts it
+        p.handled.store(p.handled.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         more = true;
         break;
       }

@@ -63,6 +63,7 @@ TEST(half_done_push, does_not_repeat_the_message_in_front_of_it) {
   rt.cast<note>(who, 1);
   ASSERT_TRUE(w.settle());
   EXPECT_EQ(seen, (std::vector<int>{1, 2}));
+  EXPECT_EQ(rt.info(who.id())->handled, 3U) << "its start and two messages, each counted once";
 }
 
 }  // namespace
