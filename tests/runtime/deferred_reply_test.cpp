@@ -150,8 +150,8 @@ task<> leaves_answer_to_test(self& me, std::promise<reply_to<handle>>* test) {
 }
 task<> calls_once(self&, pid s) { (void)co_await call<ask_for_handle>(s).within(forever); }
 task<> idles(self& me) { co_await me.receive<end_now>(); }
-// The plain thread destroys the answer, which nobody waits for, and with it the handle of another call: once the slot of
-// the caller has another process. As long as the slot is empty, a worker destroys the answer.
+// The plain thread destroys the answer, which nobody waits for, and with it the handle of another call: once the slot
+// of the caller has another process. As long as the slot is empty, a worker destroys the answer.
 TEST(deferred_reply, to_an_ended_caller_that_holds_another_deferred_reply_answers_that_call) {
   runtime rt{runtime_options{.processes = 64, .level = log_level::off}};
   desk open;
