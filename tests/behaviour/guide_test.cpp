@@ -55,13 +55,26 @@ task<> several(self& me, std::vector<std::string> texts) {
   std::vector<job<int>> jobs;
   for (const std::string& text : texts) jobs.push_back(async_job(me, count_words, text));
 
-  const result<std::vector<int>> all = co_await await_many(jobs);  // or the first error, at once
-
   const yield_options some{.timeout = 1s, .limit = 3, .rest = unfinished::kill};
   const std::vector<std::optional<result<int>>> first = co_await yield_many(jobs, some);
 }
 
-TEST(guide_jobs, are_awaited_together) { EXPECT_EQ(printed(several, std::vector<std::string>{"a", "b"}), ""); }
+task<result<std::vector<int>>> all_of_them(self& me, std::vector<std::string> texts) {
+  std::vector<job<int>> jobs;
+  for (const std::string& text : texts) jobs.push_back(async_job(me, count_words, text));
+  result<std::vector<int>> all = co_await await_many(jobs);  // or the first error, at once
+  co_return all;
+}
+
+task<> prints_all_of_them(self& me, std::vector<std::string> texts) {
+  const result<std::vector<int>> all = co_await all_of_them(me, texts);
+  for (const int words : *all) std::cout << words << '\n';
+}
+
+TEST(guide_jobs, are_awaited_together) {
+  EXPECT_EQ(printed(several, std::vector<std::string>{"a", "b"}), "");
+  EXPECT_EQ(printed(prints_all_of_them, std::vector<std::string>{"a", "bb"}), "1\n2\n");
+}
 
 task<> all_pages(self& me, std::vector<std::string> urls) {
   auto pages = async_stream(me, urls, fetch, {.max_concurrency = 8, .timeout = 30s});

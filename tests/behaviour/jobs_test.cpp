@@ -198,6 +198,24 @@ task<> yields_two(self& me) {
 }
 TEST(yield_many, is_content_with_as_many_as_its_limit) { EXPECT_EQ(in_the_world(yields_two), exit_reason::normal()); }
 
+task<> leaves_those_beyond_the_limit(self& me, unfinished rest) {
+  std::vector<job<int>> jobs;
+  for (int i = 0; i < 3; ++i) jobs.push_back(async_job(me, after, i < 2 ? 1s : 1h, i));
+  co_await me.sleep(2s);
+  const yield_options how{.timeout = forever, .limit = 1, .rest = rest};
+  const auto one = co_await yield_many(jobs, how);
+  EXPECT_EQ(one[0], result<int>{0});
+  EXPECT_FALSE(one[1] || one[2]);
+  const result<int> done = co_await jobs[1].await();
+  EXPECT_EQ(done, 1) << "its result was not lost";
+  const result<int> later = co_await jobs[2].await(forever);
+  EXPECT_EQ(later, 2) << "it was not ended: the time was not over";
+}
+TEST(yield_many, leaves_the_jobs_beyond_its_limit_alone_whatever_happens_to_late_ones) {
+  for (const unfinished rest : {unfinished::leave, unfinished::ignore, unfinished::kill})
+    EXPECT_EQ(in_the_world(leaves_those_beyond_the_limit, rest), exit_reason::normal());
+}
+
 task<> yields_and_ends_the_rest(self& me, unfinished rest) {
   me.trap_exits();
   std::vector<job<int>> jobs;

@@ -10,7 +10,7 @@
 
 namespace coppice {
 
-/// What `yield_many` does with a job that is not done in time.
+/// What `yield_many` does with a job that is not done when its time is over.
 enum class unfinished : std::uint8_t {
   leave,   ///< it goes on, and may be awaited again
   ignore,  ///< as `job::ignore`
@@ -20,9 +20,9 @@ enum class unfinished : std::uint8_t {
 struct yield_options {
   /// How long to wait for all jobs together. Default: five seconds.
   std::chrono::nanoseconds timeout = default_call_timeout;
-  /// The wait ends when this many jobs are done. Default: all.
+  /// The wait ends when this many jobs are done; the others go on then. Default: all.
   std::size_t limit = static_cast<std::size_t>(-1);
-  /// What happens to jobs that are not done then. Default: they go on.
+  /// What happens to jobs that are not done when the time is over. Default: they go on.
   unfinished rest = unfinished::leave;
 };
 
@@ -123,12 +123,16 @@ template <class T>
 task<std::vector<std::optional<result<T>>>> yield_all(job_states<T> jobs, yield_options how) {
   const deadline until{kernel_here(), how.timeout};
   const std::size_t enough = std::min(how.limit, jobs.size());
+  unfinished rest = unfinished::leave;
   {
     std::size_t done = mark_unfinished<T>(jobs, &jobs);
     const unmarking<T> afterwards{jobs};
     while (done < enough) {
       const std::shared_ptr<job_base> one = co_await any_done(&jobs, until.left());
-      if (!one) break;
+      if (!one) {
+        rest = how.rest;
+        break;
+      }
       done += one->times;
     }
   }
@@ -140,13 +144,13 @@ task<std::vector<std::optional<result<T>>>> yield_all(job_states<T> jobs, yield_
     if (ready) {
       got.push_back(j->take());
       ++given;
-    } else if (how.rest == unfinished::kill) {
+    } else if (rest == unfinished::kill) {
       std::optional<result<T>> last = co_await shut_down_job<T>(j, exit_reason::kill(), no_time_at_all);
       got.push_back(std::move(last));
     } else {
       got.emplace_back();
     }
-    if (got.back().has_value() || how.rest != unfinished::ignore) continue;
+    if (got.back().has_value() || rest != unfinished::ignore) continue;
     j->taken = true;
     j->cut_link();
   }
@@ -162,8 +166,8 @@ template <class T>
                                                      std::chrono::nanoseconds timeout = default_call_timeout) {
   return detail::await_all<T>(detail::states_of(jobs), timeout);
 }
-/// Waits until the time is over or enough jobs are done. Returns, in the order of the jobs, the results of those that
-/// are done, and nothing for the others.
+/// Waits until the time is over or `how.limit` jobs are done. Returns, in the order of the jobs, the results of the
+/// first `how.limit` that are done, and nothing for the others.
 template <class T>
 [[nodiscard]] task<std::vector<std::optional<result<T>>>> yield_many(const std::vector<job<T>>& jobs,
                                                                      yield_options how = {}) {
