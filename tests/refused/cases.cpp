@@ -109,6 +109,10 @@ struct reversed : counter {
 };
 actor_ref<reversed> takes_the_context_first(runtime& rt) { return spawn_actor(rt, props<reversed>()); }
 
+#elif CASE == 13
+// refused: send a std::string
+void sends_a_pointer(runtime& rt) { rt.send(pid{}, "text"); }
+
 #else
 #error "there is no such case"
 #endif

@@ -193,6 +193,7 @@ template <class M, class... Args>
 /// Makes a message that a user sends. Marks that only the runtime may set are cleared: see `exited`.
 template <class M, class... Args>
 [[nodiscard]] letter<M>* make_mail(const message_type& type, Args&&... args) {
+  static_assert(!std::is_same_v<M, const char*>, "send a std::string: a pointer to its characters may dangle");
   letter<M>* e = make_letter<M>(type, std::forward<Args>(args)...);
   if constexpr (requires { not_from_the_runtime(e->body); }) not_from_the_runtime(e->body);
   return e;
