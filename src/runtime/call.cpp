@@ -32,4 +32,17 @@ error call_base::calling_self_error() const {
   return error{errc::calling_self, to_string(to_) + " would wait for itself"};
 }
 
+error error_of(loss how) {
+  switch (how.what) {
+    case loss::kind::dropped:
+      return error{errc::no_reply, "the request was dropped without an answer; does the callee handle it?"};
+    case loss::kind::ended: return error{errc::exited, how.why->to_string()};
+    case loss::kind::unreachable:
+    case loss::kind::vanished: break;
+  }
+  if (how.why == nullptr || how.why->what() == exit_reason::kind::noconnection)
+    return error{errc::noconnection, how.to ? "no connection to the node of " + to_string(how.to) : ""};
+  return error{errc::noproc, how.to ? to_string(how.to) + " is not alive" : "there is nobody to call"};
+}
+
 }  // namespace coppice::detail

@@ -241,83 +241,9 @@ void coroutine::continue_next() noexcept {
   if (serves()) extras_->server->continues = true;
 }
 
-// ---- members of `self` that are not templates
-
-}  // namespace coppice::detail
-
-namespace coppice {
-
-pid self::parent() const noexcept {
-  const std::uint32_t index = slot_->parent_index.load(std::memory_order_relaxed);
-  if (index == 0) return {};
-  return pid::from_parts(kernel_->node(), index, slot_->parent_serial.load(std::memory_order_relaxed));
-}
-
-void continue_next(self& me) {
-  detail::turn* t = detail::turn_here();
-  if (t == nullptr || t->p != &me.process()) return;
-  if (t->p->process != nullptr && t->p->process->type == &detail::coroutine::type_of)
-    static_cast<detail::coroutine*>(t->p->process)->continue_next();
-  else
-    t->continues = true;
-}
-
-void self::stop(exit_reason reason) {
-  detail::turn* t = detail::turn_here();
-  if (t == nullptr || t->p != slot_) return;
-  t->ending = std::move(reason);
-  t->ends = true;
-}
-
-bool self::demonitor(monitor_ref ref, flush also) {
-  const auto mine = section();
-  if (!mine) return false;
-  const bool there = kernel_->demonitor(*slot_, ref);
-  if (also == flush::no || slot_->process->type != &detail::coroutine::type_of) return there;
-  return static_cast<detail::coroutine*>(slot_->process)
-             ->flush_saved(
-                 detail::plain<down>,
-                 [](const detail::envelope& e, std::uint64_t wanted) {
-                   return static_cast<const detail::letter<down>&>(e).body.ref.value() == wanted;
-                 },
-                 ref.value()) ||
-         there;
-}
-
-bool self::cancel(timer_ref ref) {
-  const auto mine = section();
-  if (!mine) return kernel_->disarm(ref);
-  const bool pending = kernel_->cancel_timer(*slot_, ref);
-  if (slot_->process->type != &detail::coroutine::type_of) return pending;
-  return static_cast<detail::coroutine*>(slot_->process)
-             ->flush_saved(
-                 detail::plain<timer_fired>,
-                 [](const detail::envelope& e, std::uint64_t wanted) {
-                   return static_cast<const detail::letter<timer_fired>&>(e).body.ref.value() == wanted;
-                 },
-                 ref.value()) ||
-         pending;
-}
-
-namespace detail {
-
 const message_type coroutine_start::type_of{.name = "start",
                                             .size = sizeof(coroutine_start),
                                             .drop = &coroutine_start::drop,
                                             .object = {.deliver = &coroutine_start::make}};
 
-error error_of(loss how) {
-  switch (how.what) {
-    case loss::kind::dropped:
-      return error{errc::no_reply, "the request was dropped without an answer; does the callee handle it?"};
-    case loss::kind::ended: return error{errc::exited, how.why->to_string()};
-    case loss::kind::unreachable:
-    case loss::kind::vanished: break;
-  }
-  if (how.why == nullptr || how.why->what() == exit_reason::kind::noconnection)
-    return error{errc::noconnection, how.to ? "no connection to the node of " + to_string(how.to) : ""};
-  return error{errc::noproc, how.to ? to_string(how.to) + " is not alive" : "there is nobody to call"};
-}
-
-}  // namespace detail
-}  // namespace coppice
+}  // namespace coppice::detail
