@@ -28,9 +28,9 @@ exit_reason as_own_reason(const exited& x) { return is_kill(x) ? exit_reason::ki
 
 /// Whether the receiver should look for the signal ahead of its turn, because the signal may end it. If the receiver
 /// starts or stops trapping exits before it looks, it receives the signal in its turn.
-bool may_end(const slot& p, const exited& x) noexcept {
-  if (x.reason.what() == exit_reason::kind::kill) return !x.linked || !p.is(slot::traps_exits);
-  return x.reason.what() != exit_reason::kind::normal && !p.is(slot::traps_exits);
+bool may_end(const slot& p, exit_reason::kind why, bool linked) noexcept {
+  if (why == exit_reason::kind::kill) return !linked || !p.is(slot::traps_exits);
+  return why != exit_reason::kind::normal && !p.is(slot::traps_exits);
 }
 
 }  // namespace
@@ -41,13 +41,17 @@ void exits::send(pid to, exited x) {
   kernel_.flush_burst();
   if (!table_.covers(to)) return kernel_.send(to, signal::exit, make_letter<exited>(plain<exited>, std::move(x)));
   slot& p = table_[to.index()];
-  const std::uint8_t wanted =
-      static_cast<std::uint8_t>((may_end(p, x) ? look_for_exit : 0U) |
-                                (p.is(slot::has_fast_lane) && table_.is_parent(p, x.from) ? look_for_fast : 0U));
+  const exit_reason::kind why = x.reason.what();
+  const bool linked = x.linked;
+  const pid from = x.from;
   const bool kill = is_kill(x);
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
   if (p.mail.push(e)) return kernel_.schedule(p);
+  // After the push: a receiver that begins meanwhile finds the signal by itself, or its flags are seen here.
+  const std::uint8_t wanted =
+      static_cast<std::uint8_t>((may_end(p, why, linked) ? look_for_exit : 0U) |
+                                (p.is(slot::has_fast_lane) && table_.is_parent(p, from) ? look_for_fast : 0U));
   if (wanted != 0) {
     const std::uint8_t before = p.urgent.fetch_or(wanted, std::memory_order_seq_cst);
     if (kill && (before & is_frozen) != 0) kernel_.parts().freezer.unpark(to);
