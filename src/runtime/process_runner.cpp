@@ -143,6 +143,7 @@ bool process_runner::run(slot& p, int budget, turn& t) {
     ++handled;
     if (t.interrupted != turn::interruption::none) [[unlikely]] {
       more = leave(p, e, v, t);
+      if (more) --handled;  // its start was interrupted by a freeze, and is handled again after the thaw
       break;
     }
     p.handled.store(p.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
