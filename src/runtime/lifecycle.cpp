@@ -269,14 +269,13 @@ bool lifecycle::begin_late_use() noexcept {
   return false;
 }
 
-void lifecycle::end_late_use() noexcept {
-  if (late_users_.fetch_sub(1) == (ended | 1U)) kernel_.env().threads()->wake_all(late_users_);
-}
+void lifecycle::end_late_use() noexcept { late_users_.fetch_sub(1); }
 
+// Looks again and again: a user that has left may not touch the environment any more, so nobody can wake this thread.
 void lifecycle::wait_for_late_users() {
   for (std::uint32_t now = late_users_.fetch_or(ended) | ended; now != ended; now = late_users_.load()) {
     ensure(kernel_.env().threads() != nullptr, "a simulated runtime is destroyed while it sends a message");
-    kernel_.env().threads()->wait(late_users_, now, std::nullopt);
+    kernel_.env().threads()->wait(late_users_, now, kernel_.now() + std::chrono::milliseconds{1});
   }
 }
 
