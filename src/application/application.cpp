@@ -52,12 +52,17 @@ running_program::running_program(running_program&&) noexcept = default;
 running_program& running_program::operator=(running_program&&) noexcept = default;
 running_program::~running_program() = default;
 
-std::optional<program_outcome> running_program::ended() const { return state_->ended(); }
+std::optional<program_outcome> running_program::ended() const {
+  auto outcome = state_->ended();
+  if (outcome || !controller_ || rt_->alive(controller_)) return outcome;
+  state_->end_with_controller();  // it was killed before it began
+  return state_->ended();
+}
 program_outcome running_program::wait() {
-  if (controller_) rt_->wait(controller_);  // when it has ended, its name is free for the next program
+  // When the controller has ended, its name is free for the next program. A wait ends early if its helper is killed.
+  while (controller_ && rt_->alive(controller_)) rt_->wait(controller_);
   signals_.reset();
-  state_->end_with_controller();  // it may have been killed before it began
-  return *state_->ended();
+  return *ended();
 }
 void running_program::stop() { rt_->send(controller_, detail::stop_asked{}); }
 void running_program::kill() { rt_->send(controller_, detail::kill_asked{}); }

@@ -61,7 +61,11 @@ TEST(exit_code, is_1_when_the_supervisor_of_a_transient_application_gives_up) {
 TEST(exit_code, is_1_when_the_controller_is_killed_before_it_begins) {
   troupe t;
   running_program p = applications{application{t.app("a")}}.start(t.node.rt());
+  (void)t.node.rt().host().freeze({.root = p.controller(), .subtree = false}, {});
+  EXPECT_FALSE(p.ended());
   t.node.rt().kill(p.controller());
+  t.world.settle();
+  EXPECT_TRUE(p.ended());
   EXPECT_EQ(p.wait().exit_code(), 1);
 }
 
