@@ -162,7 +162,11 @@ TEST(deferred_reply, to_an_ended_caller_that_holds_another_deferred_reply_answer
     reply_to<handle> answer = outer.get_future().get();
     rt.kill(caller);
     rt.wait(caller);
-    for (int i = 0; i < 40 && rt.spawn(idles).index() != caller.index(); ++i) std::this_thread::yield();
+    for (int i = 0; i < 40; ++i) {
+      const pid next = rt.spawn(idles);
+      while (!rt.info(next)) std::this_thread::yield();
+      if (next.index() == caller.index()) break;
+    }
     EXPECT_TRUE(answer.reply(open.wait_and_take()));
   }};
   EXPECT_EQ(rt.call(call<ask>(s, 0).within(forever)).error().code(), errc::no_reply);
