@@ -106,7 +106,8 @@ class context {
   template <class To, class M>
   void forward(const To& to, M&& message);
 
-  /// Forwards a copy. Returns false if the message cannot be copied.
+  /// Forwards a copy. Returns false if the type of the message is neither trivially copyable nor has `static constexpr
+  /// bool can_be_broadcast = true;`.
   bool forward_copy(pid to, const any_message& message);
 
   // -- stopping. `who` is a pid or an `actor_ref`.

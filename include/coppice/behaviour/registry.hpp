@@ -9,8 +9,8 @@
 ///
 /// An entry belongs to the process that registered it and is not found any more when that process ends. The keeper, a
 /// process, removes such entries. A process that registers is linked to the keeper: all entries are lost when the
-/// keeper ends, and the link ends the registered processes too, unless they trap exits. A look-up does not involve the
-/// keeper; see detail/registry_table.hpp.
+/// keeper ends, and the link ends the registered processes too, unless they trap exits or the keeper ends with
+/// `normal`. A look-up does not involve the keeper; see detail/registry_table.hpp.
 ///
 /// A registry may exist before its keeper, so that a supervisor can start and restart the keeper:
 /// `child<players::keeper>(all)`. Without a keeper, nothing can be registered and nothing is found.

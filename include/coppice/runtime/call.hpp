@@ -376,7 +376,8 @@ class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
       : base{to, made, std::addressof(made->body)} {}
 };
 
-/// Calls a process that receives `request<M>`; for one with handlers, use its `ref`.
+/// Calls a process by its pid. The process receives `request<M>`, or it is an actor, or a server with `M` in its
+/// `protocol`; other servers are called through their `ref`.
 /// `const auto n = co_await call<bump>(counter, 3);`, from a plain thread `rt.call(call<bump>(counter, 3))`.
 template <callable_message M, class... Args>
 [[nodiscard]] pending_call<M> call(pid to, Args&&... args) {

@@ -21,8 +21,8 @@ class ref {
   constexpr explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
   friend constexpr auto operator<=>(const ref&, const ref&) noexcept = default;
 
-  /// Sends an `M` made from the arguments. From inside a process; a plain thread uses `runtime::cast`. Never fails and
-  /// never waits.
+  /// Sends an `M` made from the arguments. From inside a process; a plain thread uses `runtime::cast`. Never waits,
+  /// and never fails because of its receiver.
   template <class M, class... Args>
     requires handles_cast<T, M>
   void cast(Args&&... args) const;

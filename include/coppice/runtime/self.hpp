@@ -66,7 +66,8 @@ class self {
 
   // -- messages
 
-  /// Never fails and never waits. A message to nobody, or to a process that has ended, is a dead letter.
+  /// Never waits, and never fails because of its receiver. A message to nobody, or to a process that has ended, is a
+  /// dead letter.
   template <class M>
   void send(pid to, M&& message) {
     using body = std::decay_t<M>;

@@ -13,7 +13,7 @@ class aside_mail {
   explicit aside_mail(life_status& owner) noexcept : owner_{&owner} {}
 
   void add(envelope* e) {
-    ensure(e != nullptr && e != last_, "the same envelope was put aside twice");
+    ensure(e != nullptr && e != last_, "no envelope was put aside, or the same one twice");
     if (last_ != nullptr)
       last_->next.store(e, std::memory_order_relaxed);
     else
@@ -22,7 +22,7 @@ class aside_mail {
     if (size_++ == 0) note_change();
   }
   void add_first(envelope* e) {
-    ensure(e != nullptr && e != first_, "the same envelope was put aside twice");
+    ensure(e != nullptr && e != first_, "no envelope was put aside, or the same one twice");
     e->next.store(first_, std::memory_order_relaxed);
     if (first_ == nullptr) last_ = e;
     first_ = e;

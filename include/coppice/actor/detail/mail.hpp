@@ -109,7 +109,8 @@ template <class M>
       return e;
     }
   }
-  // The sender of a call is left out: it was answered, or another process answers it, and it expects nothing else.
+  // The caller of a call does not become the sender: its call was answered before, is answered by another process, or
+  // waits for this handler because `message` has another type of reply. In no case does it expect a message.
   if (origin.sender && !origin.called)
     return make_letter<sent<content>>(plain<sent<content>>, origin.sender, std::forward<M>(message));
   return make_mail<content>(plain<content>, std::forward<M>(message));

@@ -1,6 +1,7 @@
 #pragma once
-/// The members of a user's class that the library calls, each with or without `me` as its last argument. Objects,
-/// servers that wait, actors and event handlers all find and call their handlers through this header.
+/// The members of a user's class that the library calls; handlers, `init`, `terminate` and `handle_continue` may have
+/// `me` as their last argument. Objects, servers that wait, actors and event handlers all find and call their handlers
+/// through this header.
 #include <chrono>
 #include <concepts>
 #include <utility>
