@@ -44,7 +44,6 @@ void exits::send(pid to, exited x) {
   const exit_reason::kind why = x.reason.what();
   const bool linked = x.linked;
   const pid from = x.from;
-  const bool kill = is_kill(x);
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
   if (p.mail.push(e)) return kernel_.schedule(p);
@@ -54,6 +53,7 @@ void exits::send(pid to, exited x) {
                                 (p.is(slot::has_fast_lane) && table_.is_parent(p, from) ? look_for_fast : 0U));
   if (wanted != 0) {
     const std::uint8_t before = p.urgent.fetch_or(wanted, std::memory_order_seq_cst);
+    const bool kill = why == exit_reason::kind::kill && !linked;
     if (kill && (before & is_frozen) != 0) kernel_.parts().freezer.unpark(to);
   }
   if (current_turn != nullptr) ++current_turn->out.met_busy;

@@ -118,7 +118,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   // From here on the process is not alive for any other process, and its messages are dead letters.
   p.tag.store(envelope::tag_of(me.serial() + 1, signal::vacant), std::memory_order_seq_cst);
   // The name is free before anybody is notified of the end, callers included.
-  name_table::entry texts;
+  std::optional<name_table::entry> texts;
   if (p.named.exchange(0, std::memory_order_seq_cst) != 0) texts = parts.names.release(me);
   {
     const ending_scope scope{me, why};
@@ -139,15 +139,15 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   }
   if ((why.what() == exit_reason::kind::error && kernel_.logs(log_level::error)) ||
       parts.events.wanted(plain<process_ended>))
-    report_end(me, why, std::move(texts.name), std::move(texts.label));
+    report_end(me, why, std::move(texts).value_or(name_table::entry{}));
   if (parent_linked)
-    kernel_.send_exit(parent, {me, why, true});
+    parts.exits.send(parent, {me, why, true});
   else if (born_linked)
     kernel_.send(parent, signal::notice, make_letter<child_ended>(plain<child_ended>, me, why));
   if (p.side != nullptr) {
     parts.links.notify_end(*p.side, me, why);
     parts.process_timers.cancel_all(*p.side);
-    fail_pending_replies(*p.side, why);
+    if (!p.side->replies.empty()) fail_pending_replies(*p.side, why);
     free_side(p);
   }
   count_ended();
@@ -175,11 +175,12 @@ void lifecycle::fail_pending_replies(const side_block& side, const exit_reason& 
   }
 }
 
-void lifecycle::report_end(pid me, const exit_reason& why, std::string name, std::string label) {
+void lifecycle::report_end(pid me, const exit_reason& why, name_table::entry texts) {
   if (why.what() == exit_reason::kind::error && kernel_.logs(log_level::error))
     kernel_.log(log_level::error, "process ended",
-                {{"pid", to_string(me)}, {"name", name}, {"label", label}, {"reason", why.to_string()}});
-  kernel_.events().publish(process_ended{.who = me, .name = std::move(name), .label = std::move(label), .reason = why});
+                {{"pid", to_string(me)}, {"name", texts.name}, {"label", texts.label}, {"reason", why.to_string()}});
+  kernel_.events().publish(
+      process_ended{.who = me, .name = std::move(texts.name), .label = std::move(texts.label), .reason = why});
 }
 
 // ---- stuck processes

@@ -4,7 +4,7 @@
 #include <coppice/runtime/no_such_process.hpp>
 
 #include "internal/claim.hpp"
-#include "internal/remote.hpp"
+#include "internal/kernel_parts.hpp"
 
 namespace coppice::detail {
 
@@ -198,22 +198,12 @@ bool links::take_monitor(slot& p, const envelope& e) {
   side_block* side = p.side;
   if (side == nullptr) return false;
   const auto& d = static_cast<const letter<down>&>(e).body;
-  remote_.untie({.local = table_.pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
+  if (elsewhere(d.who))
+    remote_.untie({.local = table_.pid_of(p), .remote = d.who, .number = d.ref.value(), .what = tie::kind::monitor});
   return side->monitors.erase(d.ref.value());
 }
 
 // ---- signals
-
-bool links::is_link_signal(signal s) noexcept {
-  switch (s) {
-    case signal::link:
-    case signal::unlink:
-    case signal::unlink_ack:
-    case signal::monitor:
-    case signal::demonitor: return true;
-    default: return false;
-  }
-}
 
 void links::apply(slot& p, const envelope& e) {
   switch (e.what()) {
@@ -237,17 +227,16 @@ void links::apply_ahead(slot& p, envelope& e) {
 void links::notify_end(const side_block& side, pid me, const exit_reason& why) {
   // Only the owner of the process changes the block, so sending does not change it meanwhile.
   side.links.for_each([&](pid other, const link_state& l) {
-    remote_.untie({.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
-    if (l.unlinking == 0) kernel_.send_exit(other, {me, why, true});
+    if (elsewhere(other)) remote_.untie({.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
+    if (l.unlinking == 0) kernel_.parts().exits.send(other, {me, why, true});
   });
   side.watchers.for_each([&](const watch& w, nothing) {
-    remote_.untie({.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
-  });
-  side.watchers.for_each([&](const watch& w, nothing) {
+    if (elsewhere(w.watcher))
+      remote_.untie({.local = me, .remote = w.watcher, .number = w.ref.value(), .what = tie::kind::watched});
     kernel_.send(w.watcher, signal::down, make_letter<down>(plain<down>, w.ref, me, why));
   });
   side.monitors.for_each([&](std::uint64_t ref, pid other) {
-    remote_.untie({.local = me, .remote = other, .number = ref, .what = tie::kind::monitor});
+    if (elsewhere(other)) remote_.untie({.local = me, .remote = other, .number = ref, .what = tie::kind::monitor});
     remove_watch(me, other, monitor_ref{ref});
   });
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "name_table.hpp"
 #include "side_block.hpp"
 
 namespace coppice::detail {
@@ -57,7 +58,7 @@ class lifecycle {
   void push_start(slot& p, start_letter* first);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void fail_pending_replies(const side_block& side, const exit_reason& why);
-  void report_end(pid me, const exit_reason& why, std::string name, std::string label);
+  void report_end(pid me, const exit_reason& why, name_table::entry texts);
   void drop_all_mail();
   void wait_for_late_users();
   void count_spawned() noexcept;

@@ -34,7 +34,16 @@ class links {
 
   // -- signals
   /// Whether the signal sets, removes or confirms a link or monitor. Such a signal is not delivered to the body.
-  [[nodiscard]] static bool is_link_signal(signal s) noexcept;
+  [[nodiscard]] static bool is_link_signal(signal s) noexcept {
+    switch (s) {
+      case signal::link:
+      case signal::unlink:
+      case signal::unlink_ack:
+      case signal::monitor:
+      case signal::demonitor: return true;
+      default: return false;
+    }
+  }
   /// Handles a link signal that has reached the head of the queue.
   void apply(slot& p, const envelope& e);
   /// Handles a link signal ahead of its turn. Its envelope stays in the queue, empty.
