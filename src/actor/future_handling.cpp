@@ -8,6 +8,7 @@
 namespace coppice::detail {
 
 void future_handling::expect_answer(const std::shared_ptr<future_base>& f, std::chrono::nanoseconds timeout) {
+  f->owner = me_.id();
   f->number = me_.next_number();
   if (timeout != no_timeout) f->due = arm_signal(host(), me_.id(), timeout, {signals::future_timed_out{f->number}});
   me_.parts().futures.add_answer(f);
@@ -16,6 +17,7 @@ void future_handling::expect_answer(const std::shared_ptr<future_base>& f, std::
 void future_handling::expect_end(pid who, const std::shared_ptr<future_base>& f, std::chrono::nanoseconds timeout) {
   handler_self self{t_, me_.id()};
   const monitor_ref by = self.monitor(who);
+  f->owner = me_.id();
   f->number = by.value();
   f->target = who;
   if (timeout != no_timeout) f->due = arm_signal(host(), me_.id(), timeout, {signals::end_wait_timed_out{f->number}});
@@ -49,7 +51,7 @@ bool future_handling::receive_end(monitor_ref by, const terminated& notice) {
   host().disarm(f->due);
   result<terminated> value{notice};
   f->complete(host(), &value);
-  if (!f->continuations.empty()) run_continuations(f);
+  if (has_continuations(*f)) run_continuations(f);
   return true;
 }
 
@@ -92,7 +94,7 @@ constexpr message_type calls_in_hand_type{.name = "calls of continuations",
                                           .drop = &drop_body<calls_in_hand>,
                                           .fail = &fail_calls};
 
-[[nodiscard]] std::vector<mail_origin> origins_behind_the_first(const std::vector<future_base::continuation>& all) {
+[[nodiscard]] std::vector<mail_origin> origins_behind_the_first(const std::vector<continuation>& all) {
   std::vector<mail_origin> origins;
   for (std::size_t i = 1; i < all.size(); ++i) origins.push_back(all[i].call.origin);
   return origins;
@@ -102,12 +104,12 @@ constexpr message_type calls_in_hand_type{.name = "calls of continuations",
 /// Runs the continuations now, or when the actor takes mail again. Those of an earlier instance are dropped.
 void future_handling::run_continuations(const std::shared_ptr<future_base>& f) {
   if (me_.is_stopping()) return me_.parts().futures.add_too_late(f);
-  auto open = std::exchange(f->continuations, {});
+  std::vector<continuation> open = take_continuations(*f);
   const std::vector<mail_origin> behind = origins_behind_the_first(open);
   for (auto at = open.begin(); at != open.end(); ++at) {
     if (at->generation != me_.instance.generation()) continue;
     if (!me_.takes_mail()) {
-      for (; at != open.end(); ++at) f->continuations.push_back(std::move(*at));
+      for (; at != open.end(); ++at) add_continuation(*f, std::move(*at));
       return mail_handling{me_, t_}.put_aside(make_letter<continuation_ready>(plain<continuation_ready>, f));
     }
     t_.message = at->message;

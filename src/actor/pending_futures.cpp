@@ -32,7 +32,7 @@ const future_base* pending_futures::find_answer(std::uint64_t number) const {
 
 void pending_futures::drop_continuations() noexcept {
   for (const auto* all : {&answers_, &ends_})
-    for (const auto& [number, f] : *all) f->continuations.clear();
+    for (const auto& [number, f] : *all) (void)take_continuations(*f);
 }
 
 void pending_futures::fail_all(kernel& k, const loss& how) {
@@ -44,7 +44,7 @@ void pending_futures::fail_all(kernel& k, const loss& how) {
 void fail_future(kernel& k, future_base& f, const loss& how) {
   k.disarm(f.due);
   f.fail(k, error_of(how));
-  for (future_base::continuation& c : std::exchange(f.continuations, {})) c.call.drop(error_of(how));
+  for (continuation& c : take_continuations(f)) c.call.drop(error_of(how));
 }
 
 }  // namespace coppice::detail

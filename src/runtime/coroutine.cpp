@@ -1,10 +1,13 @@
 #include <coppice/base/ensure.hpp>
+#include <coppice/runtime/detail/future_state.hpp>
 #include <coppice/runtime/detail/serving.hpp>
 #include <coppice/runtime/spawn.hpp>
 
 namespace coppice::detail {
 
 constinit thread_local std::size_t newest_frame_bytes = 0;
+
+void throw_awaited_before() { throw std::logic_error{"this task was awaited or moved away before"}; }
 
 void promise_base::continue_with(promise_base& finished) noexcept {
   if (finished.link_ != nullptr) finished.process_->resume_next(any_frame::from_promise(*finished.link_->parent));
@@ -115,21 +118,43 @@ bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const env
 }
 
 void coroutine::destroy() noexcept {
-  kernel& k = *kernel_;
   disarm();
-  if (root_) {
-    if (next_) promise_base::destroy_up_to_outermost(next_);
-    root_.destroy();
+  if (waiting_ != nullptr && waiting_->kind->keep_frames != nullptr) [[unlikely]] {
+    // Nobody else may wait until the operation is over: what the process owes to others is settled now.
+    if (serves()) {
+      extras_->server->drop_asked();
+      extras_->server->answer_all(*kernel_, loss_by(id()));
+    }
+    drop_saved();
+    if (waiting_->kind->keep_frames(*waiting_, *this)) return;  // this object may be destroyed already
   }
+  destroy_frames();
+  drop_saved();
+  free();
+}
+
+void coroutine::destroy_kept() noexcept {
+  destroy_frames();
+  drop_saved();
+  free();
+}
+
+void coroutine::destroy_frames() noexcept {
+  if (!root_) return;
+  if (next_) promise_base::destroy_up_to_outermost(next_);
+  root_.destroy();
+}
+
+void coroutine::drop_saved() noexcept {
+  if (!extras_) return;
   const pid me = id();
   const loss how = loss_by(me);
-  envelope* left = extras_ ? extras_->saved : nullptr;
+  envelope* left = std::exchange(extras_->saved, nullptr);
   while (left != nullptr) {
     envelope* e = std::exchange(left, left->next.load(std::memory_order_relaxed));
-    if (!k.crashed()) k.note_dead_letter(me, *e);
-    discard(k, e, how);
+    if (!kernel_->crashed()) kernel_->note_dead_letter(me, *e);
+    discard(*kernel_, e, how);
   }
-  free();
 }
 
 void coroutine::destroy_unborn() noexcept {
@@ -182,7 +207,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
   if (e.what() == signal::wait_over) return me.wait_may_be_over(t, e);
   // A reply, notice or wake-up that the process does not wait for (any more) is dropped.
   if (me.waiting_->kind->take(*me.waiting_, me, e)) return me.drain(t);
-  e.type->drop(*t.k, e, {});
+  if (!take_answer_of_future(t, e)) e.type->drop(*t.k, e, {});
   return verdict::alive;
 }
 
@@ -222,6 +247,11 @@ verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
     }
     return verdict::alive;
   }
+  if (waiting_->kind->goes_on != nullptr && waiting_->kind->goes_on(*waiting_)) {
+    wait_number_ = 0;
+    if (extras_) extras_->deadline = no_deadline;
+    return verdict::alive;
+  }
   ensure(waiting_->kind->expire != nullptr, "a wait without a limit has timed out");
   waiting_->kind->expire(*waiting_);
   return drain(t);
@@ -232,6 +262,7 @@ verdict coroutine::drain(turn& t) {
   wait_number_ = 0;
   if (extras_) extras_->deadline = no_deadline;
   while (next_ && waiting_ == nullptr) std::exchange(next_, {}).resume();
+  ensure(waiting_ != nullptr || root_.done(), "a frame has suspended, and its process waits for nothing");
   if (t.ends && waiting_ != nullptr && serves()) [[unlikely]]  // a server ends only when its handler has returned
     extras_->server->take_stop(t);
   return t.ends || waiting_ == nullptr ? verdict::ended : verdict::alive;

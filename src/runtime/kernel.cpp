@@ -134,6 +134,9 @@ bool kernel::cancel_timer(slot& me, timer_ref ref) { return parts_->process_time
 void kernel::fire_timers() { parts_->timers.advance(now()); }
 std::optional<time_point> kernel::next_timer() { return parts_->timers.next(); }
 
+void kernel::add_future(slot& me, const std::shared_ptr<future_base>& f) { parts_->futures.add(me, f); }
+void kernel::remove_future(slot& me, std::uint64_t number) { parts_->futures.remove(me, number); }
+
 // ---- blocking work
 
 void kernel::submit_blocking(std::move_only_function<void()> job) {

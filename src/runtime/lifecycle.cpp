@@ -148,6 +148,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     parts.links.notify_end(*p.side, me, why);
     parts.process_timers.cancel_all(*p.side);
     if (!p.side->replies.empty()) fail_pending_replies(*p.side, why);
+    if (!p.side->futures.empty()) parts.futures.fail_all(*p.side, why);
     free_side(p);
   }
   count_ended();
@@ -241,26 +242,21 @@ bool lifecycle::stop() {
   stopping_ = true;
   const time_point deadline = kernel_.now() + kernel_.options().stop_within;
   std::atomic<std::uint32_t> never{0};
+  orphans& orphans = kernel_.parts().orphans;
   for (std::chrono::milliseconds pause{1};; pause = std::min(pause * 2, std::chrono::milliseconds{32})) {
     std::uint32_t alive = 0;
     table_.for_each_process([&](slot& p) {
       ++alive;
       kernel_.send_exit(table_.pid_of(p), {.from = pid{}, .reason = exit_reason::kill()});
     });
-    if (alive == 0 || kernel_.now() >= deadline) break;
+    orphans.destroy_ready();
+    if ((alive == 0 && orphans.waiting() == 0) || kernel_.now() >= deadline) break;
     kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + pause));
   }
-  return kernel_.sched().stop(deadline);
-}
-
-late_use::late_use(kernel& k) noexcept {
-  if (const turn* t = turn_here(); t != nullptr && t->k == &k) return;
-  lifecycle& all = k.parts().lifecycle;
-  allowed_ = all.begin_late_use();
-  if (allowed_) counted_by_ = &all;
-}
-late_use::~late_use() {
-  if (counted_by_ != nullptr) counted_by_->end_late_use();
+  orphans.report_left_behind();
+  const bool stopped = kernel_.sched().stop(deadline);
+  if (!stopped) late_users_.fetch_or(ended);  // the kernel is left behind, but its runtime has ended
+  return stopped;
 }
 
 bool lifecycle::begin_late_use() noexcept {
@@ -292,6 +288,7 @@ bool lifecycle::send_late(pid to, signal s, envelope* e) {
 
 void lifecycle::crash() {
   wait_for_late_users();
+  kernel_.parts().orphans.destroy_ready();
   kernel_.note_crash();
   kernel_.parts().timers.drop_all();
   turn last{.k = &kernel_};

@@ -65,7 +65,7 @@ void member_done::await_resume() {
 }
 
 void finish_init(serving& s, std::coroutine_handle<> done) {
-  s.begun = std::coroutine_handle<promise<init_result>>::from_address(done.address()).promise().take();
+  s.begun = std::coroutine_handle<task_promise<init_result>>::from_address(done.address()).promise().take();
 }
 
 namespace {

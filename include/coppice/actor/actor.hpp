@@ -236,11 +236,13 @@ actor_timer context::every(std::chrono::nanoseconds period, M message) {
 template <class R, class F>
 void context::reenter_after(const future<R>& f, F then) {
   const std::shared_ptr<detail::future_state<R>>& state = f.state();
+  detail::must_be_owner(*state, id());
   detail::mail_origin mine = origin_;
   origin_.call = 0;  // the continuation answers the call
-  state->continuations.push_back(
-      {core_.instance.generation(), detail::held_call{*turn_.k, mine}, &message_,
-       [state = state.get(), then = std::move(then)](context& me) mutable { then(std::as_const(*state->value), me); }});
+  detail::add_continuation(*state, {core_.instance.generation(), detail::held_call{*turn_.k, mine}, &message_,
+                                    [state = state.get(), then = std::move(then)](context& me) mutable {
+                                      then(std::as_const(*state->value), me);
+                                    }});
   if (state->done)
     turn_.k->send(id(), detail::signal::notice,
                   detail::make_letter<detail::continuation_ready>(detail::plain<detail::continuation_ready>, state));
@@ -283,6 +285,22 @@ future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds
   });
   return future<R>{std::move(state)};
 }
+
+// ---- promises
+
+}  // namespace coppice::actor
+
+namespace coppice {
+template <class R>
+promised<R> make_promise(actor::context& me) {
+  auto state = std::make_shared<detail::future_state<R>>();
+  state->reply = &detail::plain<detail::reply_body<R>>;
+  me.expect_answer(state, forever);
+  return {detail::promise_for<R>(me.turn_.k->weak_from_this(), *state), future<R>{std::move(state)}};
+}
+}  // namespace coppice
+
+namespace coppice::actor {
 
 // ---- top-level actors
 

@@ -1,7 +1,6 @@
 #pragma once
 /// What an actor can do in its handlers: `void handle(hello m, context& me)`.
 #include <coppice/actor/detail/actor_core.hpp>
-#include <coppice/actor/future.hpp>
 
 namespace coppice::actor {
 
@@ -25,6 +24,13 @@ struct naming {
 using actor_timer = id<struct actor_timer_tag>;
 
 }  // namespace coppice::actor
+
+namespace coppice {
+/// Makes a promise whose future belongs to this actor: `auto [answer, value] = make_promise<int>(me);` Continue with
+/// `me.reenter_after(value, ...)`.
+template <class R>
+[[nodiscard]] promised<R> make_promise(actor::context& me);
+}  // namespace coppice
 
 namespace coppice::detail {
 [[nodiscard]] error no_answer(const actor_core& who);
@@ -209,6 +215,7 @@ class context {
   /// When `f` is done, `then(const result<R>&, context&)` runs in this actor, between two messages. Its context has the
   /// sender of the message that is handled now, so it can answer a call. It does not run after a restart or a stop of
   /// the actor; while the actor is suspended, it waits.
+  /// Throws `std::logic_error` if `f` belongs to another process.
   template <class R, class F>
   void reenter_after(const future<R>& f, F then);
   /// Runs `f()` on a thread for blocking work and returns its result as a future. If `f` throws, the error is `exited`
@@ -254,6 +261,8 @@ class context {
   void become_first(behaviour first);
 
  private:
+  template <class R>
+  friend promised<R> coppice::make_promise(context& me);
   /// Made on demand, because most handlers do not need it.
   [[nodiscard]] detail::handler_self me() const noexcept { return {turn_, core_.id()}; }
   [[nodiscard]] static pid pid_of(pid who) noexcept { return who; }

@@ -1,13 +1,6 @@
 #pragma once
 /// Forward declarations of what `coppice/actor` defines.
 
-namespace coppice {
-
-template <class T>
-class future;
-
-}  // namespace coppice
-
 namespace coppice::actor {
 
 class behaviour;

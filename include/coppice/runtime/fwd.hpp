@@ -9,6 +9,7 @@ class exit_with;
 class init_result;
 class pid;
 class runtime;
+class runtime_handle;
 class self;
 class transport;
 struct down;
@@ -25,6 +26,10 @@ template <class T>
 class ref;
 template <class M>
 class pending_call;
+template <class R>
+class future;
+template <class R>
+class promise;
 template <class R>
 class reply_to;
 template <class M>

@@ -1,8 +1,6 @@
 #pragma once
-/// Waiting for messages, time or other threads, inside a process.
-#include <exception>
-#include <memory>
-#include <tuple>
+/// Waiting for messages and time, inside a process.
+#include <optional>
 #include <variant>
 
 #include <coppice/runtime/message.hpp>
@@ -15,6 +13,7 @@ template <class Out, class... Ms>
 class receive_base : protected waiter {
  public:
   using result_type = Out;
+  using is_awaitable = void;
   [[nodiscard]] bool await_ready() const noexcept { return false; }
 
  protected:
@@ -112,6 +111,7 @@ class [[nodiscard]] pending_sleep : public detail::timed_waiter {
 
 class [[nodiscard]] pending_yield {
  public:
+  using is_awaitable = void;
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
@@ -122,6 +122,7 @@ class [[nodiscard]] pending_yield {
 
 class [[nodiscard]] pending_exit {
  public:
+  using is_awaitable = void;
   explicit pending_exit(exit_reason why) noexcept : why_{std::move(why)} {}
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class P>
@@ -136,74 +137,6 @@ class [[nodiscard]] pending_exit {
 
  private:
   exit_reason why_;
-};
-
-/// Work on a thread for blocking calls. The job owns everything it needs. If the process ends first, the result is
-/// dropped.
-template <class F, class... Args>
-class [[nodiscard]] pending_blocking : detail::waiter {
-  using base = detail::waiter;
-
- public:
-  using result_type = std::invoke_result_t<F, Args...>;
-  static constexpr bool gives_value = !std::is_void_v<result_type>;
-  using stored = std::conditional_t<gives_value, std::optional<std::conditional_t<gives_value, result_type, int>>, int>;
-
-  explicit pending_blocking(F f, Args... args)
-      : base{&how}, job_{std::make_unique<job>(std::move(f), std::tuple<Args...>(std::move(args)...))} {}
-
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <class P>
-  void await_suspend(std::coroutine_handle<P> h) {
-    detail::coroutine& me = detail::process_of(h.promise());
-    number_ = me.new_number();
-    me.host().submit_blocking(
-        // A weak pointer: the environment waits for this work when main ends, so the work must not keep the runtime,
-        // which owns the environment, alive.
-        [j = std::move(job_), runs_in = me.host().weak_from_this(), who = me.id(), number = number_]() mutable {
-          j->run();
-          if (const auto k = runs_in.lock())
-            k->send_late(who, detail::signal::wake,
-                         detail::make_letter<done>(detail::plain<done>, number, std::move(j)));
-        });
-    me.wait(h, *this, detail::no_timeout);  // last: if something above throws, no wait has begun
-  }
-  result_type await_resume() {
-    if (job_->failure) std::rethrow_exception(std::move(job_->failure));
-    if constexpr (gives_value) return std::move(*job_->value);
-  }
-
- private:
-  struct job {
-    F f;
-    std::tuple<Args...> args;
-    stored value{};
-    std::exception_ptr failure{};
-    void run() noexcept {
-      try {
-        if constexpr (gives_value)
-          value.emplace(std::apply(std::move(f), std::move(args)));
-        else
-          std::apply(std::move(f), std::move(args));
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-  };
-  struct done {
-    std::uint32_t number;
-    std::unique_ptr<job> finished;
-  };
-  static bool take_done(detail::waiter& w, detail::coroutine&, detail::envelope& e) {
-    auto& mine = static_cast<pending_blocking&>(w);
-    if (e.type != &detail::plain<done> || static_cast<detail::letter<done>&>(e).body.number != mine.number_)
-      return false;
-    mine.job_ = detail::take_body<done>(e).finished;
-    return true;
-  }
-  static constexpr detail::wait_type how{.take = &take_done};
-  std::unique_ptr<job> job_;
-  std::uint32_t number_ = 0;
 };
 
 template <class... Ms>
@@ -221,9 +154,5 @@ pending_receive_within<Ms...> self::receive(std::chrono::nanoseconds timeout) {
 inline pending_sleep self::sleep(std::chrono::nanoseconds duration) { return pending_sleep{duration}; }
 inline pending_yield self::yield() { return {}; }
 inline pending_exit self::exit(exit_reason reason) { return pending_exit{std::move(reason)}; }
-template <class F, class... Args>
-pending_blocking<F, std::decay_t<Args>...> self::blocking(F f, Args&&... args) {
-  return pending_blocking<F, std::decay_t<Args>...>{std::move(f), std::forward<Args>(args)...};
-}
 
 }  // namespace coppice

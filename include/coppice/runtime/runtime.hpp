@@ -12,6 +12,7 @@
 ///
 /// Nothing is global: any number of runtimes live side by side and know nothing of each other.
 #include <coppice/runtime/freeze.hpp>
+#include <coppice/runtime/handle.hpp>
 #include <coppice/runtime/spawn.hpp>
 
 namespace coppice {
@@ -31,6 +32,8 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
 
   [[nodiscard]] node_id node() const noexcept { return kernel_->node(); }
+  /// For threads that may outlive this object. While it is being destroyed, no other use of it is safe.
+  [[nodiscard]] runtime_handle handle() const noexcept { return runtime_handle{kernel_->weak_from_this()}; }
 
   // -- processes, as in `self`. Without options they throw `spawn_failed`; with options they return the error. All of
   //    them may throw `std::bad_alloc`.

@@ -40,6 +40,9 @@ class pending_sleep;
 class pending_exit;
 template <class F, class... Args>
 class pending_blocking;
+template <class R, class Start, class Cancel>
+class pending_operation;
+struct no_cancel;
 
 enum class trap : bool { off, on };
 
@@ -179,10 +182,16 @@ class self {
   [[nodiscard]] pending_sleep sleep(std::chrono::nanoseconds duration);
   /// `co_await me.yield();` lets other processes run.
   [[nodiscard]] pending_yield yield();
-  /// `auto text = co_await me.blocking(read_file, path);` runs `f(args...)` on a thread for blocking work. An
-  /// exception of `f` is thrown here. Arguments are copied: if this process is killed meanwhile, `f` runs on.
+  /// `auto text = co_await me.blocking(read_file, path);` runs `f(args...)`, with copies of the arguments, on a thread
+  /// for blocking work. An exception of `f` is thrown here. See blocking.hpp.
   template <class F, class... Args>
   [[nodiscard]] pending_blocking<F, std::decay_t<Args>...> blocking(F f, Args&&... args);
+  /// Waits for an operation of another library that uses memory of the waiting frame. `start(promise<R>)` begins it,
+  /// and must not throw once it has begun; `cancel()` asks it to end soon, and must not throw. See operation.hpp.
+  template <class R, class Start>
+  [[nodiscard]] pending_operation<R, Start, no_cancel> perform(Start start);
+  template <class R, class Start, class Cancel>
+  [[nodiscard]] pending_operation<R, Start, Cancel> perform(Start start, Cancel cancel);
 
   // -- names, events, logs
 
@@ -211,6 +220,8 @@ class self {
     kernel_->log(level, text, fields);
   }
   [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
+  /// For other threads, which may use it also after the end of the runtime; see handle.hpp.
+  [[nodiscard]] runtime_handle handle() const;
   [[nodiscard]] std::uint64_t random() { return kernel_->env().random().next(); }
 
   /// For the library.

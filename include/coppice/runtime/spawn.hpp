@@ -1,6 +1,8 @@
 #pragma once
 /// Starting processes: the code that `self::spawn...` and `runtime::spawn...` share.
+#include <coppice/runtime/blocking.hpp>
 #include <coppice/runtime/object.hpp>
+#include <coppice/runtime/operation.hpp>
 
 namespace coppice {
 namespace detail {

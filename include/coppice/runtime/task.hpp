@@ -3,7 +3,11 @@
 ///
 /// A task starts when it is awaited, belongs to its process and needs no locks: a process runs on one thread at a time.
 /// One loop of the process resumes all frames; they never resume one another, so that a million awaits that complete at
-/// once use no stack. Killing a process destroys its frames, the innermost first: destructors run.
+/// once use no stack. Killing a process destroys its frames, the innermost first: destructors run. (Frames that an
+/// operation outside of the process still uses are destroyed when that operation is over: see operation.hpp.)
+///
+/// A task can await other tasks and the awaitables of this library. To wait for anything else, for example a callback
+/// or another library's coroutine, let it complete a `promise` and await the future: see future.hpp.
 ///
 /// House rule, because g++ 12 miscompiles the rest: one `co_await` per statement, into a named local; no brace-built
 /// value and no lambda with captures by value in that statement; no `co_await` in a condition or in `?:`.
@@ -20,8 +24,26 @@ namespace coppice {
 namespace detail {
 
 extern constinit thread_local std::size_t newest_frame_bytes [[gnu::tls_model("initial-exec")]];
+[[noreturn]] void throw_awaited_before();
 
 class promise_base;
+
+/// What a task may await. An awaitable of the library says so with a member `using is_awaitable = void;`.
+template <class A>
+inline constexpr bool can_be_awaited = requires { typename A::is_awaitable; };
+
+/// Awaits `*what`, which lives in the awaiting statement. g++ 12 copies an awaiter that `await_transform` returns by
+/// reference.
+template <class A>
+struct awaiting {
+  A* what;
+  [[nodiscard]] bool await_ready() const { return what->await_ready(); }
+  template <class P>
+  decltype(auto) await_suspend(std::coroutine_handle<P> h) const {
+    return what->await_suspend(h);
+  }
+  decltype(auto) await_resume() const { return what->await_resume(); }
+};
 
 /// Connects a frame with the frame that waits for it, its parent. Lives in the parent.
 struct frame_link {
@@ -49,6 +71,20 @@ class promise_base {
     void await_resume() const noexcept {}
   };
   final_awaiter final_suspend() noexcept { return {}; }
+  template <class A>
+  auto await_transform(A&& what) {
+    using awaited = std::remove_cvref_t<A>;
+    static_assert(can_be_awaited<awaited>,
+                  "a process can await only a task or an awaitable of Coppice; to wait for anything else, let it "
+                  "complete a coppice::promise and await the future of that promise");
+    static_assert(
+        !requires { typename awaited::promise_type; } || !std::is_lvalue_reference_v<A>,
+        "await a task with co_await std::move(it): a task can be awaited once");
+    if constexpr (requires { std::forward<A>(what).make_awaiter(); })
+      return std::forward<A>(what).make_awaiter();
+    else
+      return awaiting<awaited>{std::addressof(what)};
+  }
   void unhandled_exception() {
     if (link_ == nullptr) throw;  // the outermost frame: the loop of the process catches it
     // The parent is resumed right after this, in the same turn: one place for all frames is enough.
@@ -76,11 +112,11 @@ class promise_base {
 };
 
 // Converts between a frame and its promise without knowing the type: every promise begins with a promise_base, and lies
-// 16 bytes behind the beginning of its frame, unless it has a larger alignment (which `promise` refuses).
+// 16 bytes behind the beginning of its frame, unless it has a larger alignment (which `task_promise` refuses).
 using any_frame = std::coroutine_handle<promise_base>;
 
 template <class T>
-class promise final : public promise_base {
+class task_promise final : public promise_base {
  public:
   task<T> get_return_object() noexcept;
   template <class U>
@@ -98,7 +134,7 @@ class promise final : public promise_base {
 };
 
 template <>
-class promise<void> final : public promise_base {
+class task_promise<void> final : public promise_base {
  public:
   task<void> get_return_object() noexcept;
   void return_void() noexcept {}
@@ -111,7 +147,8 @@ template <class T>
 class [[nodiscard]] task {
  public:
   using value_type = T;
-  using promise_type = detail::promise<T>;
+  using is_awaitable = void;
+  using promise_type = detail::task_promise<T>;
   using handle = std::coroutine_handle<promise_type>;
 
   explicit task(std::coroutine_handle<> h) noexcept : handle_{h} {}
@@ -140,7 +177,12 @@ class [[nodiscard]] task {
     }
     detail::frame_link link_;
   };
-  awaiter operator co_await() && noexcept { return awaiter{&handle_}; }
+  /// For the runtime. Throws `std::logic_error` if the task was awaited or moved away before.
+  [[nodiscard]] awaiter make_awaiter() && {
+    if (!handle_ || handle_.done()) [[unlikely]]
+      detail::throw_awaited_before();
+    return awaiter{&handle_};
+  }
 
   /// For the runtime: hands the frame over to the caller.
   [[nodiscard]] handle release() noexcept { return handle::from_address(std::exchange(handle_, {}).address()); }
@@ -150,11 +192,11 @@ class [[nodiscard]] task {
 };
 
 template <class T>
-task<T> detail::promise<T>::get_return_object() noexcept {
-  return task<T>{std::coroutine_handle<promise<T>>::from_promise(*this)};
+task<T> detail::task_promise<T>::get_return_object() noexcept {
+  return task<T>{std::coroutine_handle<task_promise<T>>::from_promise(*this)};
 }
-inline task<void> detail::promise<void>::get_return_object() noexcept {
-  return task<void>{std::coroutine_handle<promise<void>>::from_promise(*this)};
+inline task<void> detail::task_promise<void>::get_return_object() noexcept {
+  return task<void>{std::coroutine_handle<task_promise<void>>::from_promise(*this)};
 }
 
 }  // namespace coppice

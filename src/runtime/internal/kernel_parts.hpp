@@ -6,12 +6,14 @@
 #include "exits.hpp"
 #include "fast_lane.hpp"
 #include "freezer.hpp"
+#include "futures.hpp"
 #include "lifecycle.hpp"
 #include "links.hpp"
 #include "logger.hpp"
 #include "mailbox_policies.hpp"
 #include "name_table.hpp"
 #include "observer.hpp"
+#include "orphans.hpp"
 #include "process_runner.hpp"
 #include "process_timers.hpp"
 #include "remote.hpp"
@@ -30,6 +32,8 @@ struct kernel_parts {
         exits{k, links},
         fast_lane{k, links, exits},
         freezer{k},
+        futures{k},
+        orphans{k},
         lifecycle{k},
         timers{k, wheels, lifecycle.started()},
         process_timers{k},
@@ -45,6 +49,8 @@ struct kernel_parts {
   detail::exits exits;
   detail::fast_lane fast_lane;
   detail::freezer freezer;
+  detail::futures futures;
+  detail::orphans orphans;
   detail::lifecycle lifecycle;
   detail::timers timers;
   detail::process_timers process_timers;

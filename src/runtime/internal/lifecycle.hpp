@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include <coppice/runtime/detail/late_use.hpp>
+
 #include "name_table.hpp"
 #include "side_block.hpp"
 
@@ -74,22 +76,6 @@ class lifecycle {
   std::atomic<std::uint32_t> late_users_{0};  // the number of counted `late_use` objects, and the bit `ended`
   std::mutex stranded_mutex_;
   std::map<slot*, body*> stranded_;  // bodies of abandoned processes whose threads have not come back yet
-};
-
-/// Lets a thread that may outlive the runtime use its kernel: the end of the runtime waits until this object is
-/// destroyed. False: the runtime has ended, and the caller must not send. Counts nothing in a turn of this kernel, for
-/// which the end waits anyway.
-class late_use {
- public:
-  explicit late_use(kernel& k) noexcept;
-  ~late_use();
-  late_use(const late_use&) = delete;
-  late_use& operator=(const late_use&) = delete;
-  explicit operator bool() const noexcept { return allowed_; }
-
- private:
-  lifecycle* counted_by_{nullptr};
-  bool allowed_{true};
 };
 
 }  // namespace coppice::detail

@@ -1,6 +1,6 @@
 #pragma once
-/// Data that only some processes need: links other than the one to the parent, monitors, timers, deferred replies, the
-/// mark of the fast lane. Allocated on first use. Thread safety: the owner of the process only.
+/// Data that only some processes need: links other than the one to the parent, monitors, timers, deferred replies,
+/// futures, the mark of the fast lane. Allocated on first use. Thread safety: the owner of the process only.
 #include <coppice/base/flat_map.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
@@ -39,6 +39,8 @@ struct side_block {
   flat_map<std::uint64_t, nothing, number_hash> timers;  // started and neither received nor cancelled
   // deferred replies: lifecycle.cpp
   std::vector<std::weak_ptr<pending_reply>> replies;
+  // futures: futures.cpp
+  flat_map<std::uint64_t, std::shared_ptr<future_base>, number_hash> futures;  // pending
   // the fast lane: fast_lane.cpp
   envelope* seen = nullptr;  // the queue was searched up to this envelope, which is marked with `signal::seen`
   signal seen_was{};         // the signal that this envelope had before it was marked
@@ -46,7 +48,7 @@ struct side_block {
   static void* operator new(std::size_t n) { return allocate(n); }
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return sizeof(*this) + links.bytes() + monitors.bytes() + watchers.bytes() + timers.bytes();
+    return sizeof(*this) + links.bytes() + monitors.bytes() + watchers.bytes() + timers.bytes() + futures.bytes();
   }
 };
 

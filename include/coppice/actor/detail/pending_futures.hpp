@@ -1,6 +1,6 @@
 #pragma once
 /// The futures that an actor waits for: replies, results of blocking work, and ends of other processes.
-#include <coppice/actor/future.hpp>
+#include <coppice/actor/detail/continuations.hpp>
 
 namespace coppice::detail {
 

@@ -19,9 +19,15 @@ struct wait_type {
   /// True: the envelope was for this wait, and its payload was taken out.
   bool (*take)(waiter&, coroutine&, envelope&) = nullptr;
   void (*expire)(waiter&) = nullptr;  ///< called at the timeout; null: the wait has no timeout
+  /// Called at the timeout instead of `expire`. True: the wait goes on, without a timeout.
+  bool (*goes_on)(waiter&) = nullptr;
+  /// Called when the process ends during the wait. True: an operation still uses the frames, and `operation::over`
+  /// destroys them. Null: nothing but the process uses them.
+  bool (*keep_frames)(waiter&, coroutine&) = nullptr;
 };
 /// The current wait of a suspended body. Lives in the frame that waits.
 struct waiter {
+  using is_awaitable = void;
   const wait_type* kind;
 };
 
@@ -56,6 +62,8 @@ class coroutine final : public body, public self {
   /// Drops the first saved message of that type for which `unwanted` holds. False: there is none.
   bool flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t), std::uint64_t argument);
   void destroy() noexcept;
+  /// Destroys the frames that were kept for an operation, and this object.
+  void destroy_kept() noexcept;
   /// For a process that was never started.
   void destroy_unborn() noexcept;
 
@@ -67,6 +75,8 @@ class coroutine final : public body, public self {
   void remove_saved(envelope* before, envelope* e);
   void arm(time_point due);
   void disarm();
+  void drop_saved() noexcept;
+  void destroy_frames() noexcept;
   void free() noexcept;
 
   // Allocated for servers and for processes that have waited with a timeout or put a message aside. A process has one

@@ -22,6 +22,7 @@
 namespace coppice::detail {
 
 struct kernel_parts;
+struct future_base;
 class scheduler;
 class event_stream;
 class mailbox_policy;
@@ -191,6 +192,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] timer_ref start_timer(slot& me, std::chrono::nanoseconds after);
   /// For a timer of `me`: also makes sure that a `timer_fired` already in the queue is never received.
   bool cancel_timer(slot& me, timer_ref ref);
+
+  // -- futures of processes that are not actors
+  /// Gives the future its number. Its answer is a reply with that number.
+  void add_future(slot& me, const std::shared_ptr<future_base>& f);
+  void remove_future(slot& me, std::uint64_t number);
 
   // -- work on threads for blocking calls
   void submit_blocking(std::move_only_function<void()> job);

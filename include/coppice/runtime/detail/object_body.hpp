@@ -1,6 +1,7 @@
 #pragma once
 /// How a plain object of class `T` receives its messages; see object.hpp for the members that the class may have.
 #include <coppice/runtime/call.hpp>
+#include <coppice/runtime/detail/future_state.hpp>
 #include <coppice/runtime/detail/handlers.hpp>
 #include <coppice/runtime/detail/start_ack.hpp>
 
@@ -273,7 +274,7 @@ verdict offer_to_object(body& b, turn& t, envelope& e) {
     }
   } else if (e.what() == signal::start) {
     begin_object<T>(b, t, static_cast<start_letter&>(e));
-  } else {
+  } else if (!take_answer_of_future(t, e)) {
     e.type->drop(*t.k, e, {});
   }
   return t.ends ? verdict::ended : verdict::alive;

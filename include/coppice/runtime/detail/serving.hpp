@@ -76,6 +76,7 @@ struct serving {
 /// Awaits the member that was just called, if it is a coroutine, and takes its value.
 class [[nodiscard]] member_done {
  public:
+  using is_awaitable = void;
   explicit member_done(serving& s) noexcept;
   ~member_done() {
     if (frame_) frame_.destroy();
@@ -83,7 +84,7 @@ class [[nodiscard]] member_done {
   member_done(const member_done&) = delete;
   member_done& operator=(const member_done&) = delete;
   [[nodiscard]] bool await_ready() const noexcept { return !frame_; }
-  void await_suspend(std::coroutine_handle<promise<void>> parent) noexcept { link_.wait_in(parent.promise()); }
+  void await_suspend(std::coroutine_handle<task_promise<void>> parent) noexcept { link_.wait_in(parent.promise()); }
   void await_resume();
 
  private:
@@ -146,7 +147,7 @@ void run_cast(void* object, self& me, [[maybe_unused]] serving& s, envelope& e) 
 /// Answers with the value of a handler that was a coroutine.
 template <class R, class V>
 void finish_call(serving& s, std::coroutine_handle<> done) {
-  auto& from = std::coroutine_handle<promise<V>>::from_address(done.address()).promise();
+  auto& from = std::coroutine_handle<task_promise<V>>::from_address(done.address()).promise();
   if constexpr (std::is_void_v<V>) {
     from.take();
     s.reply(make_reply<R>(s.asked.call, {}));

@@ -1,0 +1,154 @@
+#pragma once
+/// Blocking work, such as files, name look-ups and C libraries, on a thread of its own:
+///
+///     const std::string text = co_await me.blocking(read_file, path);
+///     const result<std::string> in_time = co_await me.blocking(read_file, path).within(2s);
+///
+/// If the process ends first, everybody is notified at once. Its frames are destroyed when the work is over, so the
+/// work may use them. Work that has not begun by then is dropped.
+#include <exception>
+#include <stdexcept>
+#include <tuple>
+
+#include <coppice/runtime/detail/operation.hpp>
+
+namespace coppice {
+
+/// Thrown to a process whose blocking work was dropped before it began.
+class work_dropped : public std::runtime_error {
+ public:
+  work_dropped() : std::runtime_error{"the blocking work was dropped before it began"} {}
+};
+
+namespace detail {
+
+template <class F, class... Args>
+class blocking_job final : public operation {
+ public:
+  using gives = std::invoke_result_t<F, Args...>;
+  static constexpr bool gives_value = !std::is_void_v<gives>;
+
+  explicit blocking_job(F f, Args... args) : operation{type_name<F>()}, f_(std::move(f)), args_(std::move(args)...) {}
+
+  void run() noexcept {
+    if (!is_wanted()) return;
+    try {
+      if constexpr (gives_value)
+        value_.emplace(std::apply(std::move(f_), std::move(args_)));
+      else
+        std::apply(std::move(f_), std::move(args_));
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    ran_ = true;
+  }
+  /// The value of the function; throws what it has thrown.
+  [[nodiscard]] gives take() {
+    if (!ran_) throw work_dropped{};
+    if (failure_) std::rethrow_exception(std::move(failure_));
+    if constexpr (gives_value) return std::move(*value_);
+  }
+
+ private:
+  F f_;
+  std::tuple<Args...> args_;
+  std::conditional_t<gives_value, std::optional<std::conditional_t<gives_value, gives, int>>, int> value_{};
+  std::exception_ptr failure_;
+  bool ran_ = false;
+};
+
+/// A job on its way: when it is destroyed, whether it was run or not, the operation is over.
+template <class Job>
+class submitted {
+ public:
+  explicit submitted(std::shared_ptr<Job> job) noexcept : job_{std::move(job)} {}
+  submitted(submitted&& other) noexcept = default;
+  submitted& operator=(submitted&&) = delete;
+  ~submitted() {
+    if (job_) job_->over();
+  }
+  void operator()() { job_->run(); }
+
+ private:
+  std::shared_ptr<Job> job_;
+};
+
+/// Waits for blocking work.
+template <class F, class... Args>
+class blocking_base : public waiter {
+ public:
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <class P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    coroutine& me = process_of(h.promise());
+    job_->begin(me);
+    me.host().submit_blocking(submitted<blocking_job<F, Args...>>{job_});
+    me.wait(h, *this, timeout_);  // last: if something above throws, no wait has begun
+  }
+
+ protected:
+  using job = blocking_job<F, Args...>;
+  blocking_base(const wait_type& how, std::shared_ptr<job> what, std::chrono::nanoseconds timeout) noexcept
+      : waiter{&how}, job_{std::move(what)}, timeout_{timeout} {}
+  static bool take(waiter& w, coroutine&, envelope& e) { return static_cast<blocking_base&>(w).job_->is_news(e); }
+  static bool keep_frames(waiter& w, coroutine& me) { return static_cast<blocking_base&>(w).job_->keep_frames(me); }
+  std::shared_ptr<job> job_;
+
+ private:
+  std::chrono::nanoseconds timeout_;
+};
+
+}  // namespace detail
+
+/// Blocking work with a time limit.
+template <class F, class... Args>
+class [[nodiscard]] pending_blocking_within : public detail::blocking_base<F, Args...> {
+  using base = detail::blocking_base<F, Args...>;
+
+ public:
+  using result_type = result<typename base::job::gives>;
+  pending_blocking_within(std::shared_ptr<typename base::job> work, std::chrono::nanoseconds timeout) noexcept
+      : base{how, std::move(work), timeout} {}
+  result_type await_resume() {
+    if (timed_out_) return fail(errc::timeout, "blocking work is not over");
+    if constexpr (base::job::gives_value)
+      return this->job_->take();
+    else
+      return this->job_->take(), result_type{};
+  }
+
+ private:
+  static void give_up(detail::waiter& w) {
+    auto& mine = static_cast<pending_blocking_within&>(w);
+    mine.timed_out_ = mine.job_->go_on_alone();  // false: it has just ended
+  }
+  static constexpr detail::wait_type how{.take = &base::take, .expire = &give_up, .keep_frames = &base::keep_frames};
+  bool timed_out_ = false;
+};
+
+/// Blocking work, to be awaited.
+template <class F, class... Args>
+class [[nodiscard]] pending_blocking : public detail::blocking_base<F, Args...> {
+  using base = detail::blocking_base<F, Args...>;
+
+ public:
+  using result_type = typename base::job::gives;
+  explicit pending_blocking(F f, Args... args)
+      : base{how, std::make_shared<typename base::job>(std::move(f), std::move(args)...), detail::no_timeout} {}
+  result_type await_resume() { return this->job_->take(); }
+  /// Waits at most that long, then the result is the error `timeout`. Work that has begun goes on without its process,
+  /// and its result is dropped: so the function must own everything that it uses.
+  [[nodiscard]] pending_blocking_within<F, Args...> within(std::chrono::nanoseconds timeout) && {
+    return pending_blocking_within<F, Args...>{std::move(this->job_), timeout};
+  }
+
+ private:
+  static constexpr detail::wait_type how{.take = &base::take, .keep_frames = &base::keep_frames};
+};
+
+template <class F, class... Args>
+pending_blocking<F, std::decay_t<Args>...> self::blocking(F f, Args&&... args) {
+  return pending_blocking<F, std::decay_t<Args>...>{std::move(f), std::forward<Args>(args)...};
+}
+
+}  // namespace coppice

@@ -1,0 +1,104 @@
+#pragma once
+/// A runtime as other threads see it: event loops, C callbacks, a user interface.
+///
+///     const runtime_handle to = me.handle();                     // or rt.handle(), or that of an application
+///     library.on_event([to, who](event e) { to.send(who, e); });  // false once the runtime has ended
+///
+/// A handle may outlive its runtime. A use during the end of the runtime takes effect before it, or not at all.
+#include <coppice/runtime/detail/late_use.hpp>
+#include <coppice/runtime/spawn.hpp>
+
+namespace coppice {
+
+namespace detail {
+
+/// Calls a completion function exactly once: with the answer, or with an error when it is destroyed before.
+template <class R>
+class completion_of_call {
+ public:
+  explicit completion_of_call(std::move_only_function<void(result<R>)> then) : then_{std::move(then)} {}
+  completion_of_call(completion_of_call&& other) noexcept : then_{std::exchange(other.then_, nullptr)} {}
+  completion_of_call& operator=(completion_of_call&&) = delete;
+  ~completion_of_call() {
+    if (then_) then_(fail(errc::stopped, "the runtime has ended"));
+  }
+  void complete(result<R> answer) { std::exchange(then_, nullptr)(std::move(answer)); }
+
+ private:
+  std::move_only_function<void(result<R>)> then_;
+};
+
+template <class M>
+task<> call_and_complete(self&, pending_call<M> question, completion_of_call<reply_of<M>> then) {
+  result<reply_of<M>> answer = co_await std::move(question);
+  then.complete(std::move(answer));
+}
+
+}  // namespace detail
+
+/// Copyable; may outlive its runtime. The default one belongs to no runtime.
+/// Thread safety: any thread.
+class runtime_handle {
+ public:
+  runtime_handle() = default;
+  /// For the library.
+  explicit runtime_handle(std::weak_ptr<detail::kernel> k) noexcept : kernel_{std::move(k)} {}
+
+  /// As `runtime::send`. False: the runtime has ended, and nothing was sent.
+  template <class M>
+  bool send(pid to, M&& message) const {
+    using body = std::decay_t<M>;
+    return deliver(to, [&] { return detail::make_mail<body>(detail::plain<body>, std::forward<M>(message)); });
+  }
+  /// To the process that has this name now; a dead letter if there is none.
+  template <class M>
+  bool send(std::string_view name, M&& message) const {
+    return send(where(name), std::forward<M>(message));
+  }
+  /// As `runtime::cast`. False: the runtime has ended, and nothing was sent.
+  template <class M, class T, class... Args>
+    requires handles_cast<T, M>
+  bool cast(ref<T> to, Args&&... args) const {
+    return deliver(to.id(),
+                   [&] { return detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...); });
+  }
+  /// The same for other typed references, for example `actor::actor_ref`.
+  template <class M, class R, class... Args>
+    requires requires(const R& to) {
+      to.id();
+      R::template cast_type<M>();
+    }
+  bool cast(const R& to, Args&&... args) const {
+    return deliver(to.id(),
+                   [&] { return detail::make_mail<M>(R::template cast_type<M>(), std::forward<Args>(args)...); });
+  }
+  /// Sends a call, for example `counters.call<counter::bump>(3).within(100ms)`, and returns at once. `then` is called
+  /// exactly once, with the answer or an error: on a thread of the runtime, where it must not block, or, with the error
+  /// `stopped`, on the calling thread if the runtime has ended. `then` must not throw.
+  template <class M>
+  void call(pending_call<M> question, std::move_only_function<void(result<reply_of<M>>)> then) const {
+    detail::completion_of_call<reply_of<M>> completion{std::move(then)};
+    const auto k = kernel_.lock();
+    if (!k) return;
+    if (const detail::late_use use{*k})
+      (void)detail::spawn_coroutine(*k, {.called = detail::birth::by({}, "helper of runtime_handle::call")},
+                                    &detail::call_and_complete<M>, std::move(question), std::move(completion));
+  }
+  bool exit(pid who, exit_reason reason) const;
+  bool kill(pid who) const { return exit(who, exit_reason::kill()); }
+  /// The process that has this name, or nobody.
+  [[nodiscard]] pid where(std::string_view name) const;
+  [[nodiscard]] bool alive(pid who) const;
+  /// False: the runtime has ended, or is just being destroyed.
+  [[nodiscard]] bool running() const;
+
+ private:
+  template <class Make>
+  bool deliver(pid to, const Make& make) const {
+    const auto k = kernel_.lock();
+    return k && k->send_late(to, detail::signal::message, make());
+  }
+  std::weak_ptr<detail::kernel> kernel_;
+};
+
+}  // namespace coppice
