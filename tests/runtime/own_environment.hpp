@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <coppice/env/environment.hpp>
+#include <coppice/env/environment_wrapper.hpp>
 
 namespace coppice {
 
@@ -38,26 +38,25 @@ class own_clock : public clock {
 };
 
 /// The parts are the test's, and live as long as it says.
-class own_environment : public environment {
+class own_environment : public environment_wrapper {
  public:
   struct parts {
     coppice::clock* time = nullptr;
     coppice::threads* workers = nullptr;
     blocking_pool* pool = nullptr;
   };
-  explicit own_environment(parts changed) : changed_{changed} {}
-  coppice::clock& clock() noexcept override { return changed_.time != nullptr ? *changed_.time : real_->clock(); }
-  random_source& random() noexcept override { return real_->random(); }
-  coppice::threads* threads() noexcept override {
-    return changed_.workers != nullptr ? changed_.workers : real_->threads();
+  explicit own_environment(parts changed) : environment_wrapper{real_environment()}, changed_{changed} {}
+  coppice::clock& clock() noexcept override {
+    return changed_.time != nullptr ? *changed_.time : environment_wrapper::clock();
   }
-  blocking_pool& blocking() noexcept override { return changed_.pool != nullptr ? *changed_.pool : real_->blocking(); }
-  fault_plan* faults() noexcept override { return nullptr; }
-  coppice::os_signals& os_signals() noexcept override { return real_->os_signals(); }
-  std::uint64_t new_node_number() noexcept override { return real_->new_node_number(); }
+  coppice::threads* threads() noexcept override {
+    return changed_.workers != nullptr ? changed_.workers : environment_wrapper::threads();
+  }
+  blocking_pool& blocking() noexcept override {
+    return changed_.pool != nullptr ? *changed_.pool : environment_wrapper::blocking();
+  }
 
  private:
-  std::shared_ptr<environment> real_ = real_environment();
   parts changed_;
 };
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <string>
 
+#include <coppice/env/environment_wrapper.hpp>
 #include <coppice/sim/explore.hpp>
 
 namespace coppice::guide {
@@ -36,7 +37,34 @@ void tries_it() {
   if (!report.empty()) std::cerr << report << '\n';
 }
 
+class always_four final : public random_source {
+ public:
+  std::uint64_t next() override { return 4; }
+};
+
+class predictable final : public environment_wrapper {
+ public:
+  using environment_wrapper::environment_wrapper;
+  random_source& random() noexcept override { return random_; }
+
+ private:
+  always_four random_;
+};
+
+task<> rolls(self& me, std::uint64_t* into) {
+  *into = me.random();
+  co_return;
+}
+
+void with_one_part_replaced() {
+  std::uint64_t rolled = 0;
+  runtime rt{std::make_shared<predictable>(real_environment()), {.workers = 1}};
+  rt.wait(rt.spawn(rolls, &rolled));
+  EXPECT_EQ(rolled, 4U);
+}
+
 TEST(guide_simulation, holds) {
+  with_one_part_replaced();
   a_day();
   tries_it();
 }

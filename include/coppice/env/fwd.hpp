@@ -6,6 +6,7 @@ namespace coppice {
 class blocking_pool;
 class clock;
 class environment;
+class environment_wrapper;
 class fault_plan;
 class os_signals;
 class random_source;
