@@ -36,6 +36,7 @@ class real_clock final : public clock {
  public:
   time_point now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC)}; }
   time_point coarse_now() noexcept override { return time_point{read_clock(CLOCK_MONOTONIC_COARSE)}; }
+  boot_time boot() noexcept override { return boot_time{read_clock(CLOCK_BOOTTIME)}; }
   wall_time wall() noexcept override { return wall_time{read_clock(CLOCK_REALTIME)}; }
 };
 

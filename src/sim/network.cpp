@@ -68,7 +68,7 @@ void network::arrive(packet p) {
   if (p.tries != 0) return transmit(std::move(p));  // it was lost: send it again
   node* receiver = world_.find(p.to);
   if (receiver == nullptr || !receiver->up()) return;
-  if (receiver->paused()) {
+  if (receiver->halted()) {
     waiting_.push_back(std::move(p));
     return;
   }
@@ -169,7 +169,7 @@ void network::suspect(node_id by, node_id of) {
 
 bool network::hears(node_id by, node_id of) {
   const node* peer = world_.find(of);
-  return peer != nullptr && peer->up() && !peer->paused() && open(by, of) && open(of, by);
+  return peer != nullptr && peer->up() && !peer->halted() && open(by, of) && open(of, by);
 }
 
 void network::check(const suspicion& s) {

@@ -61,7 +61,7 @@ class node_environment final : public environment,
                                private fault_plan,
                                private os_signals {
  public:
-  explicit node_environment(node& n) : node_{&n}, world_{n.world_} {}
+  explicit node_environment(node& n) : node_{&n}, clocks_{n.clocks_}, world_{n.world_} {}
   /// The node has crashed: jobs that are submitted from now on are dropped.
   void retire() noexcept { node_ = nullptr; }
 
@@ -75,12 +75,12 @@ class node_environment final : public environment,
   [[nodiscard]] bool tell(os_signal s) { return subscribers_->tell(s); }
 
  private:
-  time_point now() noexcept override { return world_.now(); }
-  time_point coarse_now() noexcept override { return world_.now(); }
+  time_point now() noexcept override { return clocks_.monotonic(world_.now()); }
+  time_point coarse_now() noexcept override { return now(); }
+  boot_time boot() noexcept override { return clocks_.boot(world_.now()); }
   wall_time wall() noexcept override {
-    // The simulated calendar starts on the first of January 2030.
     const auto offset = node_ != nullptr ? node_->wall_offset_ : std::chrono::nanoseconds{0};
-    return wall_time{std::chrono::seconds{1893456000} + world_.now().time_since_epoch() + offset};
+    return clocks_.wall(world_.now()) + offset;
   }
   std::uint64_t next() override { return world_.chance().next(); }
   void submit(std::move_only_function<void()> job) override {
@@ -94,6 +94,7 @@ class node_environment final : public environment,
   }
 
   node* node_;
+  const node_clock& clocks_;
   world& world_;
   std::shared_ptr<subscribers> subscribers_ = std::make_shared<subscribers>();
 };
@@ -106,7 +107,7 @@ class node_scheduler final : public detail::scheduler {
   void timer_armed(time_point) override {}
   bool wait(std::atomic<std::uint32_t>& done, std::optional<time_point> until) override {
     while (done.load() == 0) {
-      if (until && node_.world_.now() >= *until) return false;
+      if (until && node_.now() >= *until) return false;
       if (!node_.world_.step()) return false;
     }
     return true;
@@ -136,8 +137,8 @@ class node_scheduler final : public detail::scheduler {
 
 // ---- a node
 
-node::node(world& w, std::string name, runtime_options options)
-    : world_{w}, name_{std::move(name)}, options_{std::move(options)} {
+node::node(world& w, std::string name, runtime_options options, const clock_quality& clocks)
+    : world_{w}, name_{std::move(name)}, options_{std::move(options)}, clocks_{clocks, w.now()} {
   start();
 }
 
@@ -162,6 +163,8 @@ runtime& node::rt() {
   return *runtime_;
 }
 
+environment& node::env() { return rt().host().env(); }
+
 void node::crash() {
   if (!up()) return;
   world_.note("node down", id_.value());
@@ -178,6 +181,7 @@ void node::crash() {
   runtime_.reset();
   runnable_.clear();
   paused_ = false;
+  if (std::exchange(suspended_, false)) clocks_.go_on(world_.now());
 }
 
 void node::pause() {
@@ -191,6 +195,25 @@ void node::resume() {
   paused_ = false;
   world_.net().send_waiting();
 }
+
+void node::suspend(std::chrono::nanoseconds duration) {
+  if (!up() || duration.count() <= 0) return;
+  world_.note("suspend", id_.value(), static_cast<std::uint64_t>(duration.count()));
+  clocks_.stop(world_.now(), world_.now() + duration);
+  suspended_ = true;
+  world_.net().silence(id_);
+}
+
+void node::wake_if_due() {
+  if (!suspended_ || clocks_.running_since() > world_.now()) return;
+  world_.note("wake", id_.value());
+  suspended_ = false;
+  world_.net().send_waiting();
+}
+
+void node::set_clock_rate(double rate) { clocks_.set_rate(rate, world_.now()); }
+
+time_point node::now() const noexcept { return clocks_.monotonic(world_.now()); }
 
 void node::restart() {
   crash();
@@ -212,8 +235,8 @@ void node::stick(pid who, std::chrono::nanoseconds duration) {
   world_.note("stick", who.node().value(), who.index(), who.serial());
   stuck_.push_back({.process = &runtime_->host().slot_at(who.index()),
                     .serial = who.serial(),
-                    .until = world_.now() + duration,
-                    .since = world_.now()});
+                    .until = now() + duration,
+                    .since = now()});
 }
 
 /// A process can be stuck only in code of its own that handles a signal. The runtime itself handles links and exits.
@@ -239,7 +262,7 @@ bool node::is_stuck(const detail::slot& p) const noexcept {
 }
 
 std::size_t node::choices() const noexcept {
-  if (!up() || paused_) return 0;
+  if (!up() || halted()) return 0;
   if (stuck_.empty()) return jobs_.size() + runnable_.size();
   return jobs_.size() + static_cast<std::size_t>(
                             std::ranges::count_if(runnable_, [&](const detail::slot* p) { return !is_stuck(*p); }));
@@ -274,9 +297,9 @@ world::~world() {
   network_.drop_all();
 }
 
-node& world::add_node(std::string name, runtime_options options) {
+node& world::add_node(std::string name, runtime_options options, const clock_quality& clocks) {
   if (name.empty()) name = "node" + std::to_string(nodes_.size() + 1);
-  return nodes_.emplace_back(*this, std::move(name), std::move(options));
+  return nodes_.emplace_back(*this, std::move(name), std::move(options), clocks);
 }
 
 node* world::find(node_id id) noexcept {
@@ -311,11 +334,12 @@ void world::heal() { network_.heal_all(); }
 // ---- what happens next
 
 void world::deliver_due() {
+  for (node& n : nodes_) n.wake_if_due();
   network_.advance(now_);
   for (node& n : nodes_) {
-    if (!n.up() || n.paused()) continue;
+    if (!n.up() || n.halted()) continue;
     n.runtime_->host().fire_timers();
-    n.look_at_stuck(now_);
+    n.look_at_stuck(n.now());
   }
 }
 
@@ -381,12 +405,16 @@ std::optional<time_point> world::next_event() {
     if (t && (!first || *t < *first)) first = t;
   };
   for (node& n : nodes_) {
-    if (!n.up() || n.paused()) continue;
+    if (n.suspended_) earlier(n.clocks_.running_since());
+    if (!n.up() || n.halted()) continue;
+    const auto earlier_on_node = [&](std::optional<time_point> t) {
+      if (t) earlier(n.clocks_.world_time_of(*t));
+    };
     for (const auto& s : n.stuck_) {
-      earlier(s.until);
-      if (!s.reported && s.since + n.options_.stall_after > now_) earlier(s.since + n.options_.stall_after);
+      earlier_on_node(s.until);
+      if (!s.reported && s.since + n.options_.stall_after > n.now()) earlier_on_node(s.since + n.options_.stall_after);
     }
-    earlier(n.runtime_->host().next_timer());
+    earlier_on_node(n.runtime_->host().next_timer());
   }
   return first;
 }

@@ -31,6 +31,7 @@ class own_clock : public clock {
  public:
   time_point now() noexcept override { return real_.now(); }
   time_point coarse_now() noexcept override { return real_.coarse_now(); }
+  boot_time boot() noexcept override { return real_.boot(); }
   wall_time wall() noexcept override { return real_.wall(); }
 
  private:

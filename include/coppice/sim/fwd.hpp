@@ -5,7 +5,9 @@ namespace coppice::sim {
 
 class network;
 class node;
+class node_clock;
 class world;
+struct clock_quality;
 struct exploration;
 struct network_quality;
 

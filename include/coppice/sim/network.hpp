@@ -22,8 +22,8 @@ struct network_quality {
   double duplication = 0;  ///< share of packets that arrive twice
   double reordering = 0;   ///< share of packets held back by up to ten times `delay_max`
   std::chrono::nanoseconds retry_after = std::chrono::milliseconds{200};
-  /// A peer that is down, paused or cut off, in one direction or both, counts as lost after this time, or up to half as
-  /// long again.
+  /// A peer that is down, paused, suspended or cut off, in one direction or both, counts as lost after this time, or up
+  /// to half as long again.
   std::chrono::nanoseconds lost_after = std::chrono::seconds{5};
 };
 
@@ -52,7 +52,7 @@ class network {
 
   /// When the next packet arrives, or the next check for a lost node is due.
   [[nodiscard]] std::optional<time_point> next() const;
-  /// Handles what is due now. Packets to a paused node wait until it is resumed.
+  /// Handles what is due now. Packets to a paused or suspended node wait until it goes on.
   void advance(time_point now);
   [[nodiscard]] bool open(node_id from, node_id to) const { return !cut_.contains({from, to}); }
   void drop_all();

@@ -19,6 +19,7 @@
 
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/network.hpp>
+#include <coppice/sim/node_clock.hpp>
 
 namespace coppice::sim {
 
@@ -51,13 +52,15 @@ class node_scheduler;
 /// One machine. It may crash and start again; each start is a new runtime with a new node id.
 class node {
  public:
-  node(world& w, std::string name, runtime_options options);
+  node(world& w, std::string name, runtime_options options, const clock_quality& clocks);
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
   /// The running runtime; throws `std::logic_error` while the node is down.
   [[nodiscard]] runtime& rt();
+  /// What the running runtime has instead of a machine; throws `std::logic_error` while the node is down.
+  [[nodiscard]] environment& env();
   [[nodiscard]] node_id id() const noexcept { return id_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool up() const noexcept { return runtime_ != nullptr; }
@@ -70,19 +73,29 @@ class node {
   void pause();
   void resume();
   [[nodiscard]] bool paused() const noexcept { return paused_; }
+  /// Like the sleep of a laptop: for `duration` of the world's time nothing runs here and monotonic time stands still,
+  /// while boot time and the wall clock go on; other nodes may consider this one lost. A second call can only make it
+  /// longer; a crash ends it.
+  void suspend(std::chrono::nanoseconds duration);
+  [[nodiscard]] bool suspended() const noexcept { return suspended_; }
   /// The operating system sends the program of this node a signal; the seed decides when it is delivered. Without a
   /// subscriber the signal ends the program, which is a crash.
   void raise(os_signal s);
   /// Sets the wall clock forward or back. Timers are not affected.
   void jump_wall_clock(std::chrono::nanoseconds by) noexcept { wall_offset_ += by; }
-  /// Until `duration` from now has passed, `who` is stuck in its code as soon as it has a signal to handle. A stuck
-  /// process is reported after `stall_after`, and may be abandoned.
+  /// From now on all clocks of the node go at this rate; see `clock_quality::rate`. Throws `std::invalid_argument`.
+  void set_clock_rate(double rate);
+  /// The clocks that the runtime and the processes of this node see. Timers follow its monotonic time.
+  [[nodiscard]] const node_clock& clocks() const noexcept { return clocks_; }
+  /// Until `duration` from now has passed on its clock, `who` is stuck in its code as soon as it has a signal to
+  /// handle. A stuck process is reported after `stall_after`, and may be abandoned.
   void stick(pid who, std::chrono::nanoseconds duration);
 
  private:
   friend class world;
   friend class node_environment;
   friend class node_scheduler;
+  friend class network;
   struct stuck {
     detail::slot* process = nullptr;
     std::uint32_t serial = 0;  // so that the next process in the slot is not stuck
@@ -92,6 +105,10 @@ class node {
     detail::envelope* in_hand = nullptr;  // after it was abandoned: the signal in whose handling it is stuck
   };
   void start();
+  void wake_if_due();
+  /// Nothing runs here and no packet arrives.
+  [[nodiscard]] bool halted() const noexcept { return paused_ || suspended_; }
+  [[nodiscard]] time_point now() const noexcept;
   void deliver(os_signal s);
   [[nodiscard]] static bool holds(const stuck& s, const detail::slot& p) noexcept;
   [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
@@ -102,6 +119,7 @@ class node {
   world& world_;
   std::string name_;
   runtime_options options_;
+  node_clock clocks_;
   node_id id_;
   std::shared_ptr<node_environment> environment_;
   std::unique_ptr<runtime> runtime_;
@@ -113,6 +131,7 @@ class node {
   std::uint64_t turns_ = 0;
   std::uint64_t stalls_ = 0;
   bool paused_ = false;
+  bool suspended_ = false;
 };
 
 /// Thread safety: one thread.
@@ -124,11 +143,14 @@ class world {
   world& operator=(const world&) = delete;
 
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
-  /// Adds a machine and starts it. Its runtime logs nothing unless the options say so.
-  node& add_node(std::string name = {}, runtime_options options = {.processes = 1U << 16U, .level = log_level::off});
+  /// Adds a machine and starts it. Its runtime logs nothing unless the options say so. Throws `std::invalid_argument`
+  /// for clocks out of range.
+  node& add_node(std::string name = {}, runtime_options options = {.processes = 1U << 16U, .level = log_level::off},
+                 const clock_quality& clocks = {});
   [[nodiscard]] std::deque<node>& nodes() noexcept { return nodes_; }
 
   // -- time
+  /// The reference for all nodes, whose own clocks may differ from it.
   [[nodiscard]] time_point now() const noexcept { return now_; }
   /// Runs one turn or one job, or moves the clock to the next timer or packet. False: nothing is left to happen.
   bool step();
