@@ -19,6 +19,7 @@
 #include <coppice/env/environment.hpp>
 
 #include "internal/os_signals.hpp"
+#include "internal/real_os_processes.hpp"
 
 namespace coppice {
 namespace {
@@ -209,6 +210,7 @@ class machine final : public environment {
   blocking_pool& blocking() noexcept override { return pool_; }
   fault_plan* faults() noexcept override { return nullptr; }
   coppice::os_signals& os_signals() noexcept override { return program_signals(); }
+  coppice::os_processes& os_processes() noexcept override { return children_of_this_program(); }
   std::uint64_t new_node_number() noexcept override { return ++nodes_; }
 
  private:

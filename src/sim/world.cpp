@@ -3,6 +3,8 @@
 #include <coppice/runtime/detail/scheduler.hpp>
 #include <coppice/sim/world.hpp>
 
+#include "internal/node_processes.hpp"
+
 namespace coppice::sim {
 
 // ---- the environment of a node
@@ -61,7 +63,7 @@ class node_environment final : public environment,
                                private fault_plan,
                                private os_signals {
  public:
-  explicit node_environment(node& n) : node_{&n}, clocks_{n.clocks_}, world_{n.world_} {}
+  explicit node_environment(node& n) : node_{&n}, clocks_{n.clocks_}, world_{n.world_}, processes_{n.processes_} {}
   /// The node has crashed: jobs that are submitted from now on are dropped.
   void retire() noexcept { node_ = nullptr; }
 
@@ -71,6 +73,7 @@ class node_environment final : public environment,
   blocking_pool& blocking() noexcept override { return *this; }
   fault_plan* faults() noexcept override { return this; }
   coppice::os_signals& os_signals() noexcept override { return *this; }
+  coppice::os_processes& os_processes() noexcept override { return *processes_; }
   std::uint64_t new_node_number() noexcept override { return world_.new_node_number(); }
   [[nodiscard]] bool tell(os_signal s) { return subscribers_->tell(s); }
 
@@ -96,6 +99,7 @@ class node_environment final : public environment,
   node* node_;
   const node_clock& clocks_;
   world& world_;
+  std::shared_ptr<node_processes> processes_;
   std::shared_ptr<subscribers> subscribers_ = std::make_shared<subscribers>();
 };
 
@@ -147,10 +151,12 @@ node::~node() {
 }
 
 void node::start() {
+  processes_ = std::make_shared<node_processes>(world_, clocks_, programs_);
   environment_ = std::make_shared<node_environment>(*this);
   options_.node = node_id{world_.new_node_number()};
   world_.net().renumber(id_, options_.node);
   id_ = options_.node;
+  processes_->begin(id_);
   paused_ = false;
   runtime_ = std::make_unique<runtime>(environment_, options_);
   runtime_->host().set_scheduler(std::make_unique<node_scheduler>(*this));
@@ -177,6 +183,7 @@ void node::crash() {
   runnable_.clear();
   jobs_.clear();
   environment_->retire();
+  processes_->retire();
   world_.net().forget(id_);
   runtime_.reset();
   runnable_.clear();
@@ -263,9 +270,10 @@ bool node::is_stuck(const detail::slot& p) const noexcept {
 
 std::size_t node::choices() const noexcept {
   if (!up() || halted()) return 0;
-  if (stuck_.empty()) return jobs_.size() + runnable_.size();
-  return jobs_.size() + static_cast<std::size_t>(
-                            std::ranges::count_if(runnable_, [&](const detail::slot* p) { return !is_stuck(*p); }));
+  const std::size_t outside = jobs_.size() + processes_->choices();
+  if (stuck_.empty()) return outside + runnable_.size();
+  return outside + static_cast<std::size_t>(
+                       std::ranges::count_if(runnable_, [&](const detail::slot* p) { return !is_stuck(*p); }));
 }
 
 void node::look_at_stuck(time_point now) {
@@ -340,6 +348,7 @@ void world::deliver_due() {
     if (!n.up() || n.halted()) continue;
     n.runtime_->host().fire_timers();
     n.look_at_stuck(n.now());
+    n.processes_->advance(n.now());
   }
 }
 
@@ -371,6 +380,13 @@ void world::do_one_of(node& n, std::size_t pick) {
     return;
   }
   pick -= n.jobs_.size();
+  if (const auto processes = n.processes_; pick < processes->choices()) {
+    now_ +=
+        std::chrono::nanoseconds{100};  // like a turn, so that two who answer each other cannot keep time from moving
+    processes->do_one(pick);
+    return;
+  }
+  pick -= n.processes_->choices();
   std::size_t at = pick;
   if (!n.stuck_.empty())
     for (at = 0; n.is_stuck(*n.runnable_[at]) || pick-- != 0;) ++at;
@@ -415,6 +431,7 @@ std::optional<time_point> world::next_event() {
       if (!s.reported && s.since + n.options_.stall_after > n.now()) earlier_on_node(s.since + n.options_.stall_after);
     }
     earlier_on_node(n.runtime_->host().next_timer());
+    earlier_on_node(n.processes_->next());
   }
   return first;
 }

@@ -41,6 +41,7 @@ TEST(environment_wrapper, forwards_every_part) {
   EXPECT_EQ(&outer.blocking(), &inner->blocking());
   EXPECT_EQ(outer.faults(), inner->faults());
   EXPECT_EQ(&outer.os_signals(), &inner->os_signals());
+  EXPECT_EQ(&outer.os_processes(), &inner->os_processes());
   const auto before = outer.new_node_number();
   EXPECT_EQ(inner->new_node_number(), before + 1) << "numbers come from one source";
 }

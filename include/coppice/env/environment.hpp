@@ -1,12 +1,14 @@
 #pragma once
-/// Everything outside the program's own logic: time, random numbers, threads, blocking work, faults, signals. The real
-/// environment comes from `platform`, the simulated one from `sim`; nothing else in Coppice touches the machine.
+/// Everything outside the program's own logic: time, random numbers, threads, blocking work, faults, signals, other
+/// programs. The real environment comes from `platform`, the simulated one from `sim`; nothing else in Coppice touches
+/// the machine.
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
 #include <coppice/base/cxx23.hpp>
 #include <coppice/env/clock.hpp>
+#include <coppice/env/fwd.hpp>
 #include <coppice/env/os_signals.hpp>
 #include <coppice/env/threads.hpp>
 
@@ -46,6 +48,7 @@ class environment {
   [[nodiscard]] virtual blocking_pool& blocking() noexcept = 0;
   [[nodiscard]] virtual fault_plan* faults() noexcept = 0;
   [[nodiscard]] virtual coppice::os_signals& os_signals() noexcept = 0;
+  [[nodiscard]] virtual coppice::os_processes& os_processes() noexcept = 0;
   /// A node number that no other runtime of this environment has had.
   [[nodiscard]] virtual std::uint64_t new_node_number() noexcept = 0;
 };

@@ -8,8 +8,13 @@ class clock;
 class environment;
 class environment_wrapper;
 class fault_plan;
+class os_process;
+class os_processes;
 class os_signals;
 class random_source;
 class threads;
+struct os_command;
+struct os_exit;
+struct os_process_events;
 
 }  // namespace coppice

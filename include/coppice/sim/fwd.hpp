@@ -6,6 +6,8 @@ namespace coppice::sim {
 class network;
 class node;
 class node_clock;
+class os_program;
+class os_program_self;
 class world;
 struct clock_quality;
 struct exploration;

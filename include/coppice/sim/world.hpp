@@ -20,6 +20,7 @@
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/network.hpp>
 #include <coppice/sim/node_clock.hpp>
+#include <coppice/sim/os_program.hpp>
 
 namespace coppice::sim {
 
@@ -47,6 +48,7 @@ class dice {
 
 class world;
 class node_environment;
+class node_processes;
 class node_scheduler;
 
 /// One machine. It may crash and start again; each start is a new runtime with a new node id.
@@ -81,6 +83,8 @@ class node {
   /// The operating system sends the program of this node a signal; the seed decides when it is delivered. Without a
   /// subscriber the signal ends the program, which is a crash.
   void raise(os_signal s);
+  /// From now on `environment::os_processes` finds this program here. What it starts ends when the node crashes.
+  void install(std::string name, os_program_maker program) { programs_[std::move(name)] = std::move(program); }
   /// Sets the wall clock forward or back. Timers are not affected.
   void jump_wall_clock(std::chrono::nanoseconds by) noexcept { wall_offset_ += by; }
   /// From now on all clocks of the node go at this rate; see `clock_quality::rate`. Throws `std::invalid_argument`.
@@ -113,7 +117,7 @@ class node {
   [[nodiscard]] static bool holds(const stuck& s, const detail::slot& p) noexcept;
   [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
   void look_at_stuck(time_point now);
-  /// The number of jobs and processes that could run here next.
+  /// The number of jobs, processes and steps of OS processes that could run here next.
   [[nodiscard]] std::size_t choices() const noexcept;
 
   world& world_;
@@ -121,6 +125,8 @@ class node {
   runtime_options options_;
   node_clock clocks_;
   node_id id_;
+  std::map<std::string, os_program_maker, std::less<>> programs_;
+  std::shared_ptr<node_processes> processes_;
   std::shared_ptr<node_environment> environment_;
   std::unique_ptr<runtime> runtime_;
   std::vector<detail::slot*> runnable_;
@@ -172,7 +178,8 @@ class world {
   void partition_one_way(node& from, node& to);
   /// Ends all partitions.
   void heal();
-  /// At this fault point of the library, this share of attempts fails. The only point is `spawn.allocate`.
+  /// At this fault point of the library, this share of attempts fails. The points are `spawn.allocate` for
+  /// processes of a runtime, and `os.spawn` for those of the operating system.
   void fail_at(std::string point, double share) { faults_[std::move(point)] = share; }
 
   // -- what happened
