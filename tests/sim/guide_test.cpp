@@ -1,10 +1,12 @@
-// The code of docs/guide/simulation.md, which quotes it.
+// The code of docs/guide/simulation.md and os-processes.md, which quote it.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <iostream>
 #include <string>
 
 #include <coppice/env/environment_wrapper.hpp>
+#include <coppice/env/os_processes.hpp>
 #include <coppice/sim/explore.hpp>
 
 namespace coppice::guide {
@@ -63,10 +65,74 @@ void with_one_part_replaced() {
   EXPECT_EQ(rolled, 4U);
 }
 
+// ---- os-processes.md
+
+struct printed {
+  std::string text;
+};
+struct program_ended {
+  os_exit how;
+};
+
+os_process_events tell(runtime* rt, pid whom) {
+  os_process_events events;
+  events.output = [=](os_stream, std::string_view bytes) { rt->send(whom, printed{std::string{bytes}}); };
+  events.ended = [=](const os_exit& how) { rt->send(whom, program_ended{how}); };
+  return events;
+}
+
+task<> keeper(self& me, runtime* rt, os_processes* programs, std::string* log) {
+  os_command command{.program = "converter", .arguments = {"--fast"}};
+  result<std::unique_ptr<os_process>> started = programs->spawn(command, tell(rt, me.id()));
+  if (!started) co_await me.exit(exit_reason::error(started.error().to_string()));
+  const std::unique_ptr<os_process> program = *std::move(started);
+
+  std::string text;
+  while (text.find("ready\n") == std::string::npos) {
+    const auto news = co_await me.receive<printed, program_ended>();
+    if (const auto* early = std::get_if<program_ended>(&news))
+      co_await me.exit(exit_reason::error("the converter is not ready: " + to_string(early->how)));
+    text += std::get<printed>(news).text;
+  }
+  *log += "it is ready; ";
+
+  (void)program->signal(SIGTERM);  // ask,
+  const auto in_time = co_await me.receive<program_ended>(5s);
+  if (const auto* ended = std::get_if<program_ended>(&in_time)) {
+    *log += to_string(ended->how);
+    co_return;
+  }
+  (void)program->signal_group(SIGKILL);  // and then insist, with all that it has started
+  const program_ended killed = co_await me.receive<program_ended>();
+  *log += to_string(killed.how);
+}
+
+class converter final : public sim::os_program {
+  void start(sim::os_program_self& me) override {
+    me.after(2s, [&me] { me.print("ready\n"); });
+  }
+  void signalled(sim::os_program_self& me, int number) override {
+    if (number == SIGTERM) return me.after(8s, [&me] { me.exit(0); });  // it takes its time
+    os_program::signalled(me, number);
+  }
+};
+
+void a_slow_end() {
+  std::string log;
+  sim::world w{1};
+  sim::node& n = w.add_node();
+  n.install("converter", [](const os_command&) { return std::make_unique<converter>(); });
+  n.rt().spawn(keeper, &n.rt(), &n.env().os_processes(), &log);
+  w.run();
+  sim::require(log == "it is ready; signal 9", log);
+}
+
 TEST(guide_simulation, holds) {
   with_one_part_replaced();
   a_day();
   tries_it();
 }
+
+TEST(guide_os_processes, holds) { a_slow_end(); }
 
 }  // namespace coppice::guide
