@@ -1,4 +1,4 @@
-// The environment of this machine: Linux clocks, threads with futexes, a growing pool for blocking work.
+// The environment of this machine: Linux clocks, threads with futexes.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -7,9 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <ctime>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -18,7 +16,9 @@
 
 #include <coppice/env/environment.hpp>
 
+#include "internal/no_thread.hpp"
 #include "internal/os_signals.hpp"
+#include "internal/real_blocking_pool.hpp"
 #include "internal/real_os_processes.hpp"
 
 namespace coppice {
@@ -66,11 +66,6 @@ class real_thread final : public thread_handle {
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* until) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t));
   return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
-}
-
-/// Adds a text that says what was attempted: the error of the system does not say it.
-[[noreturn]] void rethrow_no_thread(const std::system_error& x) {
-  throw std::system_error{x.code(), "no thread could be started"};
 }
 
 /// A memory barrier in all threads of the program, for systems that forbid the system call for it: removing the write
@@ -140,74 +135,14 @@ class real_threads final : public threads {
   std::optional<page_barrier> fallback_;
 };
 
-/// Starts a thread when a job finds none idle, keeps idle threads for a while, and queues jobs beyond the limit.
-class real_blocking_pool final : public blocking_pool {
- public:
-  ~real_blocking_pool() override {
-    std::unique_lock lock{mutex_};
-    stopping_ = true;
-    work_.notify_all();
-    ended_.wait(lock, [this] { return count_ == 0; });
-  }
-  void submit(std::move_only_function<void()> job) override {
-    const std::scoped_lock lock{mutex_};
-    jobs_.push_back(std::move(job));
-    if (idle_ >= jobs_.size() || count_ == most_threads) {
-      work_.notify_one();
-      return;
-    }
-    try {
-      std::thread{[this] { work(); }}.detach();
-    } catch (const std::system_error& x) {
-      if (count_ != 0) return;  // the job waits for an existing thread
-      jobs_.pop_back();
-      rethrow_no_thread(x);
-    }
-    ++count_;
-  }
-
- private:
-  static constexpr unsigned most_threads = 256;
-  static constexpr std::chrono::seconds idle_limit{10};
-
-  void work() {
-    ::pthread_setname_np(::pthread_self(), "coppice-block");
-    std::unique_lock lock{mutex_};
-    for (;;) {
-      if (jobs_.empty()) {
-        if (stopping_) break;
-        ++idle_;
-        const bool woken = work_.wait_for(lock, idle_limit, [this] { return stopping_ || !jobs_.empty(); });
-        --idle_;
-        if (!woken) break;
-        continue;
-      }
-      auto job = std::move(jobs_.front());
-      jobs_.pop_front();
-      lock.unlock();
-      job();
-      job = nullptr;  // destroy its captures before the lock is taken again
-      lock.lock();
-    }
-    --count_;
-    ended_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::condition_variable ended_;
-  std::deque<std::move_only_function<void()>> jobs_;
-  std::size_t idle_ = 0;
-  unsigned count_ = 0;
-  bool stopping_ = false;
-};
-
 class machine final : public environment {
  public:
   coppice::clock& clock() noexcept override { return clock_; }
   random_source& random() noexcept override { return random_; }
   coppice::threads* threads() noexcept override { return &threads_; }
-  blocking_pool& blocking() noexcept override { return pool_; }
+  std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) override {
+    return make_real_blocking_pool(most_threads);
+  }
   fault_plan* faults() noexcept override { return nullptr; }
   coppice::os_signals& os_signals() noexcept override { return program_signals(); }
   coppice::os_processes& os_processes() noexcept override { return children_of_this_program(); }
@@ -217,7 +152,6 @@ class machine final : public environment {
   real_clock clock_;
   real_random random_;
   real_threads threads_;
-  real_blocking_pool pool_;
   std::atomic<std::uint64_t> nodes_{0};
 };
 

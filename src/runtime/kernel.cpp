@@ -18,6 +18,7 @@ runtime_options checked(runtime_options o, environment& env) {
   if (o.workers > most_workers)
     throw std::invalid_argument{"runtime_options::workers is " + std::to_string(o.workers) + "; it must be at most " +
                                 std::to_string(most_workers)};
+  if (o.blocking_threads == 0) throw std::invalid_argument{"runtime_options::blocking_threads must be at least 1"};
   if (o.stall_after.count() < 0 || o.stop_within.count() < 0)
     throw std::invalid_argument{"runtime_options::stall_after and stop_within must not be negative"};
   if (!o.node) o.node = node_id{env.new_node_number()};
@@ -139,24 +140,8 @@ void kernel::remove_future(slot& me, std::uint64_t number) { parts_->futures.rem
 
 // ---- blocking work
 
-void kernel::submit_blocking(std::move_only_function<void()> job) {
-  // The freezer counts a job as blocking work until the job is destroyed, whether it was run or not.
-  class counted {
-   public:
-    counted(kernel& k, pid owner) : kernel_{k.weak_from_this()}, owner_{owner} {
-      k.parts_->freezer.blocking_began(owner);
-    }
-    counted(counted&& other) noexcept : kernel_{std::exchange(other.kernel_, {})}, owner_{other.owner_} {}
-    counted& operator=(counted&&) = delete;
-    ~counted() {
-      if (const auto k = kernel_.lock()) k->parts_->freezer.blocking_over(owner_);
-    }
-
-   private:
-    std::weak_ptr<kernel> kernel_;
-    pid owner_;
-  };
-  env_->blocking().submit([job = std::move(job), under_way = counted{*this, process_here()}]() mutable { job(); });
+void kernel::submit_blocking(std::move_only_function<void()> job, std::string_view what) {
+  parts_->blocking.submit(std::move(job), what);
 }
 
 // ---- other nodes

@@ -243,6 +243,7 @@ bool lifecycle::stop() {
   const time_point deadline = kernel_.now() + kernel_.options().stop_within;
   std::atomic<std::uint32_t> never{0};
   orphans& orphans = kernel_.parts().orphans;
+  blocking_work& blocking = kernel_.parts().blocking;
   for (std::chrono::milliseconds pause{1};; pause = std::min(pause * 2, std::chrono::milliseconds{32})) {
     std::uint32_t alive = 0;
     table_.for_each_process([&](slot& p) {
@@ -250,9 +251,11 @@ bool lifecycle::stop() {
       kernel_.send_exit(table_.pid_of(p), {.from = pid{}, .reason = exit_reason::kill()});
     });
     orphans.destroy_ready();
-    if ((alive == 0 && orphans.waiting() == 0) || kernel_.now() >= deadline) break;
+    if (alive == 0 && orphans.waiting() == 0 && blocking.pending() == 0) break;
+    if (kernel_.now() >= deadline) break;
     kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + pause));
   }
+  blocking.report_left_behind();
   orphans.report_left_behind();
   const bool stopped = kernel_.sched().stop(deadline);
   if (!stopped) late_users_.fetch_or(ended);  // the kernel is left behind, but its runtime has ended
@@ -288,6 +291,7 @@ bool lifecycle::send_late(pid to, signal s, envelope* e) {
 
 void lifecycle::crash() {
   wait_for_late_users();
+  kernel_.parts().blocking.close();
   kernel_.parts().orphans.destroy_ready();
   kernel_.note_crash();
   kernel_.parts().timers.drop_all();

@@ -142,6 +142,7 @@ runtime_counters observer::counters() {
   all.dead_letters = dead_letters_.load(std::memory_order_relaxed);
   all.looked_ahead = kernel_.parts().exits.looked_at();
   all.timers = kernel_.parts().timers.size();
+  kernel_.parts().blocking.count(all);
   return all;
 }
 

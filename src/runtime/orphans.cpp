@@ -116,9 +116,11 @@ std::size_t orphans::waiting() {
 
 void orphans::report_left_behind() {
   const std::scoped_lock lock{mutex_};
-  for (const auto& [frames, each] : waiting_)
+  for (const auto& [frames, each] : waiting_) {
+    if (each.operation.empty()) continue;
     kernel_.log(log_level::error, "operation left behind: it is not over, and keeps the frames of its process",
                 {{"pid", to_string(each.who)}, {"operation", each.operation}});
+  }
 }
 
 }  // namespace coppice::detail

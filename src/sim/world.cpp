@@ -59,7 +59,6 @@ class node_subscription final : public os_signal_subscription {
 class node_environment final : public environment,
                                private clock,
                                private random_source,
-                               private blocking_pool,
                                private fault_plan,
                                private os_signals {
  public:
@@ -70,7 +69,7 @@ class node_environment final : public environment,
   coppice::clock& clock() noexcept override { return *this; }
   random_source& random() noexcept override { return *this; }
   coppice::threads* threads() noexcept override { return nullptr; }
-  blocking_pool& blocking() noexcept override { return *this; }
+  std::unique_ptr<blocking_pool> make_blocking_pool(unsigned) override { return std::make_unique<node_pool>(*this); }
   fault_plan* faults() noexcept override { return this; }
   coppice::os_signals& os_signals() noexcept override { return *this; }
   coppice::os_processes& os_processes() noexcept override { return *processes_; }
@@ -86,9 +85,17 @@ class node_environment final : public environment,
     return clocks_.wall(world_.now()) + offset;
   }
   std::uint64_t next() override { return world_.chance().next(); }
-  void submit(std::move_only_function<void()> job) override {
-    if (node_ != nullptr) node_->jobs_.push_back(std::move(job));
-  }
+  /// Any number of jobs may be under way: each is a step of the world.
+  class node_pool final : public blocking_pool {
+   public:
+    explicit node_pool(node_environment& of) noexcept : of_{of} {}
+    void submit(std::move_only_function<void()> job) override {
+      if (of_.node_ != nullptr) of_.node_->jobs_.push_back(std::move(job));
+    }
+
+   private:
+    node_environment& of_;
+  };
   bool fails(std::string_view point) override { return world_.fails(point); }
   std::unique_ptr<os_signal_subscription> subscribe(std::vector<os_signal> which,
                                                     std::move_only_function<void(os_signal)> heard) override {

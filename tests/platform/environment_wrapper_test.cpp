@@ -27,6 +27,11 @@ class with_faults final : public environment_wrapper, private fault_plan {
  public:
   using environment_wrapper::environment_wrapper;
   fault_plan* faults() noexcept override { return this; }
+  std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) override {
+    asked_for = most_threads;
+    return nullptr;
+  }
+  unsigned asked_for = 0;
 
  private:
   bool fails(std::string_view) override { return true; }
@@ -38,7 +43,8 @@ TEST(environment_wrapper, forwards_every_part) {
   EXPECT_EQ(&outer.clock(), &inner->clock());
   EXPECT_EQ(&outer.random(), &inner->random());
   EXPECT_EQ(outer.threads(), inner->threads());
-  EXPECT_EQ(&outer.blocking(), &inner->blocking());
+  EXPECT_EQ(outer.make_blocking_pool(7), nullptr);
+  EXPECT_EQ(inner->asked_for, 7U);
   EXPECT_EQ(outer.faults(), inner->faults());
   EXPECT_EQ(&outer.os_signals(), &inner->os_signals());
   EXPECT_EQ(&outer.os_processes(), &inner->os_processes());

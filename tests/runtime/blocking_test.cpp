@@ -12,6 +12,7 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "../line_keeper.hpp"
 #include "support.hpp"
 
 namespace {
@@ -186,6 +187,59 @@ TEST(blocking, that_was_begun_is_done_before_the_runtime_ends) {
     }};
   }
   EXPECT_TRUE(work.done);
+}
+
+/// May outlive the test.
+struct hung_work {
+  std::latch begun{1};
+  std::atomic<bool> go_on{false};
+};
+int hangs(std::shared_ptr<hung_work> w) {
+  w->begun.count_down();
+  while (!w->go_on) std::this_thread::yield();
+  return 1;
+}
+task<> has_it_hang(self& me, std::shared_ptr<hung_work> w) { co_await me.blocking(hangs, w); }
+
+TEST(blocking, that_hangs_is_named_and_left_behind_when_the_runtime_ends) {
+  const auto work = std::make_shared<hung_work>();
+  const auto log = std::make_shared<line_keeper>("blocking work");
+  {
+    runtime rt{{.workers = 1, .stop_within = std::chrono::milliseconds{1}, .log = log}};
+    rt.spawn(has_it_hang, work);
+    work->begun.wait();
+  }
+  EXPECT_EQ(log->lines, (std::vector<std::string>{
+                            "error the runtime ends while blocking work has not returned; its thread is left behind"}));
+  work->go_on = true;
+  while (work.use_count() != 1) std::this_thread::yield();  // its thread has come back, and the frames are gone
+}
+
+TEST(blocking, waits_when_all_threads_of_its_runtime_are_taken) {
+  const auto work = std::make_shared<hung_work>();
+  runtime rt{{.workers = 2, .blocking_threads = 1, .level = log_level::off}};
+  const pid first = rt.spawn(has_it_hang, work);
+  work->begun.wait();
+  const pid second = rt.spawn(has_it_hang, std::make_shared<hung_work>());
+  while (rt.counters().blocking_waiting != 1) std::this_thread::yield();
+  EXPECT_EQ(rt.counters().blocking_running, 1U);
+  EXPECT_EQ(rt.counters().blocking_done, 0U);
+  rt.kill(second);  // its work has not begun, and is dropped
+  rt.wait(second);
+  work->go_on = true;
+  rt.wait(first);
+  while (rt.counters().blocking_done != 2) std::this_thread::yield();
+  EXPECT_EQ(rt.counters().blocking_waiting, 0U);
+}
+
+TEST(blocking, of_another_runtime_has_threads_of_its_own) {
+  const auto work = std::make_shared<hung_work>();
+  runtime busy{{.workers = 1, .blocking_threads = 1, .level = log_level::off}};
+  busy.spawn(has_it_hang, work);
+  work->begun.wait();
+  runtime other{{.workers = 1, .blocking_threads = 1, .level = log_level::off}};
+  EXPECT_EQ(other.run(blocks_for_results), exit_reason::normal());
+  work->go_on = true;
 }
 
 }  // namespace

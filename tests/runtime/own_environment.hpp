@@ -1,5 +1,6 @@
 #pragma once
 // This machine's environment, for tests that change a part of it.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +45,7 @@ class own_environment : public environment_wrapper {
   struct parts {
     coppice::clock* time = nullptr;
     coppice::threads* workers = nullptr;
-    blocking_pool* pool = nullptr;
+    std::function<std::unique_ptr<blocking_pool>()> make_pool{};
   };
   explicit own_environment(parts changed) : environment_wrapper{real_environment()}, changed_{changed} {}
   coppice::clock& clock() noexcept override {
@@ -53,8 +54,8 @@ class own_environment : public environment_wrapper {
   coppice::threads* threads() noexcept override {
     return changed_.workers != nullptr ? changed_.workers : environment_wrapper::threads();
   }
-  blocking_pool& blocking() noexcept override {
-    return changed_.pool != nullptr ? *changed_.pool : environment_wrapper::blocking();
+  std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) override {
+    return changed_.make_pool ? changed_.make_pool() : environment_wrapper::make_blocking_pool(most_threads);
   }
 
  private:

@@ -137,11 +137,10 @@ task<> watches(self& me, std::atomic<int>* refused, int* received, exit_reason* 
   *why = d.reason;
 }
 TEST(thread_shortage, blocking_work_that_finds_no_thread_throws_and_nothing_waits_for_it) {
-  no_pool none;
   std::atomic<int> refused{0};
   int received = 0;
   exit_reason why = exit_reason::noproc();
-  runtime rt{std::make_shared<own_environment>(own_environment::parts{.pool = &none}),
+  runtime rt{std::make_shared<own_environment>(own_environment::parts{.make_pool = std::make_unique<no_pool>}),
              {.workers = 1, .level = log_level::off}};
   rt.wait(rt.spawn(watches, &refused, &received, &why));
   EXPECT_EQ(refused, 2);

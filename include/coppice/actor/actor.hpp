@@ -275,14 +275,15 @@ future<std::invoke_result_t<F&>> context::blocking(F f, std::chrono::nanoseconds
   state->reply = &detail::plain<detail::reply_body<R>>;
   state->target = id();
   expect_answer(state, timeout);
-  turn_.k->submit_blocking([f = std::move(f), runs_in = turn_.k->weak_from_this(), who = id(),
-                            number = state->number]() mutable {
-    result<R> value = detail::run_blocking<R>(f);
-    if (const auto k = runs_in.lock())
-      k->send_late(
-          who, detail::signal::reply,
-          detail::make_letter<detail::reply_body<R>>(detail::plain<detail::reply_body<R>>, number, std::move(value)));
-  });
+  turn_.k->submit_blocking(
+      [f = std::move(f), runs_in = turn_.k->weak_from_this(), who = id(), number = state->number]() mutable {
+        result<R> value = detail::run_blocking<R>(f);
+        if (const auto k = runs_in.lock())
+          k->send_late(who, detail::signal::reply,
+                       detail::make_letter<detail::reply_body<R>>(detail::plain<detail::reply_body<R>>, number,
+                                                                  std::move(value)));
+      },
+      type_name<F>());
   return future<R>{std::move(state)};
 }
 

@@ -25,6 +25,7 @@ class random_source {
 /// Thread safety: any thread.
 class blocking_pool {
  public:
+  /// Does not wait: jobs that have not begun are dropped, and those that have begun go on.
   virtual ~blocking_pool() = default;
   /// Runs `job` on some thread, later. `job` must not throw. Throws `std::system_error` when there is no thread and
   /// none can be started: then the job will not run.
@@ -45,7 +46,8 @@ class environment {
   [[nodiscard]] virtual random_source& random() noexcept = 0;
   /// Null when there are no threads: then something outside, such as `sim::world`, runs the processes.
   [[nodiscard]] virtual coppice::threads* threads() noexcept = 0;
-  [[nodiscard]] virtual blocking_pool& blocking() noexcept = 0;
+  /// A pool of its own for each runtime, with at most that many threads; further jobs wait.
+  [[nodiscard]] virtual std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) = 0;
   [[nodiscard]] virtual fault_plan* faults() noexcept = 0;
   [[nodiscard]] virtual coppice::os_signals& os_signals() noexcept = 0;
   [[nodiscard]] virtual coppice::os_processes& os_processes() noexcept = 0;

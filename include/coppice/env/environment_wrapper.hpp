@@ -28,7 +28,9 @@ class environment_wrapper : public environment {
   [[nodiscard]] coppice::clock& clock() noexcept override { return wrapped_->clock(); }
   [[nodiscard]] random_source& random() noexcept override { return wrapped_->random(); }
   [[nodiscard]] coppice::threads* threads() noexcept override { return wrapped_->threads(); }
-  [[nodiscard]] blocking_pool& blocking() noexcept override { return wrapped_->blocking(); }
+  [[nodiscard]] std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) override {
+    return wrapped_->make_blocking_pool(most_threads);
+  }
   [[nodiscard]] fault_plan* faults() noexcept override { return wrapped_->faults(); }
   [[nodiscard]] coppice::os_signals& os_signals() noexcept override { return wrapped_->os_signals(); }
   [[nodiscard]] coppice::os_processes& os_processes() noexcept override { return wrapped_->os_processes(); }

@@ -28,7 +28,7 @@ class blocking_job final : public operation {
   using gives = std::invoke_result_t<F, Args...>;
   static constexpr bool gives_value = !std::is_void_v<gives>;
 
-  explicit blocking_job(F f, Args... args) : operation{type_name<F>()}, f_(std::move(f)), args_(std::move(args)...) {}
+  explicit blocking_job(F f, Args... args) : operation{{}}, f_(std::move(f)), args_(std::move(args)...) {}
 
   void run() noexcept {
     if (!is_wanted()) return;
@@ -82,7 +82,7 @@ class blocking_base : public waiter {
   void await_suspend(std::coroutine_handle<P> h) {
     coroutine& me = process_of(h.promise());
     job_->begin(me);
-    me.host().submit_blocking(submitted<blocking_job<F, Args...>>{job_});
+    me.host().submit_blocking(submitted<blocking_job<F, Args...>>{job_}, type_name<F>());
     me.wait(h, *this, timeout_);  // last: if something above throws, no wait has begun
   }
 

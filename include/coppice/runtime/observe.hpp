@@ -42,15 +42,18 @@ struct process_info {
 struct runtime_counters {
   std::uint64_t spawned = 0;
   std::uint64_t ended = 0;
-  std::uint64_t handled = 0;       ///< signals handled by all processes
-  std::uint64_t looked_ahead = 0;  ///< signals inspected before their turn, in search of those that overtake mail
-  std::uint64_t turns = 0;         ///< times a worker looked for a process to run
-  std::uint64_t stolen = 0;        ///< processes taken from another worker's queue
-  std::uint64_t parked = 0;        ///< times a worker went to sleep
-  std::uint64_t injected = 0;      ///< processes made runnable from outside the workers
-  std::uint64_t stalls = 0;        ///< workers replaced because a process did not return
-  std::uint64_t dead_letters = 0;  ///< messages nobody received
-  std::uint64_t timers = 0;        ///< pending now
+  std::uint64_t handled = 0;           ///< signals handled by all processes
+  std::uint64_t looked_ahead = 0;      ///< signals inspected before their turn, in search of those that overtake mail
+  std::uint64_t turns = 0;             ///< times a worker looked for a process to run
+  std::uint64_t stolen = 0;            ///< processes taken from another worker's queue
+  std::uint64_t parked = 0;            ///< times a worker went to sleep
+  std::uint64_t injected = 0;          ///< processes made runnable from outside the workers
+  std::uint64_t stalls = 0;            ///< workers replaced because a process did not return
+  std::uint64_t dead_letters = 0;      ///< messages nobody received
+  std::uint64_t timers = 0;            ///< pending now
+  std::uint64_t blocking_waiting = 0;  ///< blocking work that waits for a thread now
+  std::uint64_t blocking_running = 0;  ///< blocking work that runs now
+  std::uint64_t blocking_done = 0;
 };
 
 // Events: subscribe with `runtime::subscribe<E>` or `self::subscribe<E>`; each then comes as a message.

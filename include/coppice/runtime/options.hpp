@@ -19,8 +19,11 @@ struct runtime_options {
   /// A process that holds its worker for longer is reported, and the other processes of that worker go on with a fresh
   /// thread. Zero: stalls are not detected. Default: half a second.
   std::chrono::milliseconds stall_after{500};
-  /// How long the destructor waits for killed processes before it gives up on those that are stuck. Default: 5 s.
+  /// How long the destructor waits for killed processes, for blocking work and for operations before it gives up on
+  /// those that do not come back. Default: 5 s.
   std::chrono::milliseconds stop_within{5000};
+  /// The largest number of threads for blocking work at a time; further work waits.
+  unsigned blocking_threads = 256;
   /// The largest number of processes at a time. For each, 64 bytes of address space are reserved; they take up memory
   /// only after a process has used them.
   std::uint32_t processes = 1U << 24U;

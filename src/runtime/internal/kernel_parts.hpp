@@ -3,6 +3,7 @@
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/scheduler.hpp>
 
+#include "blocking_work.hpp"
 #include "exits.hpp"
 #include "fast_lane.hpp"
 #include "freezer.hpp"
@@ -34,6 +35,7 @@ struct kernel_parts {
         freezer{k},
         futures{k},
         orphans{k},
+        blocking{k},
         lifecycle{k},
         timers{k, wheels, lifecycle.started()},
         process_timers{k},
@@ -51,6 +53,7 @@ struct kernel_parts {
   detail::freezer freezer;
   detail::futures futures;
   detail::orphans orphans;
+  blocking_work blocking;
   detail::lifecycle lifecycle;
   detail::timers timers;
   detail::process_timers process_timers;

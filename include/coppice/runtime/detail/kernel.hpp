@@ -199,7 +199,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void remove_future(slot& me, std::uint64_t number);
 
   // -- work on threads for blocking calls
-  void submit_blocking(std::move_only_function<void()> job);
+  /// `what` names the work, in case it never returns.
+  void submit_blocking(std::move_only_function<void()> job, std::string_view what);
 
   // -- freezing
   struct freeze_target {

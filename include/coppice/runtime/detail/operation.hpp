@@ -17,7 +17,7 @@ struct operation_over {
 /// Thread safety: `over` from any thread, once; the rest for the process.
 class operation {
  public:
-  /// `what` names the operation in the log if it never ends.
+  /// `what` names the operation in the log if it never ends. Empty: something else reports it.
   explicit operation(std::string_view what) noexcept : what_{what} {}
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
