@@ -80,13 +80,8 @@ task<void> supervisor::handle(calls::retry_start m, self& me) { return children_
 /// Running children stay, and nothing is started.
 result<void> supervisor::handle(calls::upgrade m) {
   if (auto sensible = check(m.spec); !sensible) return sensible;
-  for (child_spec& changed : std::exchange(m.spec.children, {})) {
-    if (const auto known = children_->list().find(changed.id))
-      children_->list().replace_spec(**known, std::move(changed));
-    else
-      children_->list().add(std::move(changed));
-  }
   children_->rules() = detail::rules_of(m.spec);
+  children_->list().upgrade(std::move(m.spec.children));
   return {};
 }
 

@@ -183,9 +183,36 @@ TEST(upgrade, adds_new_children_without_starting_them_and_keeps_those_that_are_m
   f.book.take();
   EXPECT_TRUE(f.ask(upgrade(f.tree, {.children = {f.child("a"), f.child("n")}})));
   EXPECT_EQ(f.book.take(), lines{});
-  EXPECT_EQ(f.state(), "a:running b:running n:undefined");
+  EXPECT_EQ(f.state(), "a:running n:undefined b:running");
   EXPECT_TRUE(f.ask(restart_child(f.tree, "n")));
-  EXPECT_EQ(f.state(), "a:running b:running n:running");
+  EXPECT_EQ(f.state(), "a:running n:running b:running");
+}
+
+TEST(upgrade, orders_the_children_as_the_new_spec_does_and_puts_those_it_does_not_name_at_the_end) {
+  family f;
+  ASSERT_TRUE(f.start({.children = {f.child("x"), f.child("a"), f.child("y"), f.child("b")}}));
+  EXPECT_TRUE(f.ask(start_child(f.tree, f.child("t", {.restart = restart::temporary}))));
+  f.finish("t", exit_reason::normal());  // leaves a gap in the list
+  EXPECT_TRUE(f.ask(upgrade(f.tree, {.children = {f.child("b"), f.child("n"), f.child("a")}})));
+  EXPECT_EQ(f.state(), "b:running n:undefined a:running x:running y:running");
+  EXPECT_TRUE(f.ask(start_child(f.tree, f.child("last"))));
+  f.book.take();
+  f.stop();
+  EXPECT_EQ(f.book.take(),
+            (lines{"stop last shutdown", "stop y shutdown", "stop x shutdown", "stop a shutdown", "stop b shutdown"}));
+}
+
+TEST(upgrade, changes_which_children_a_restart_of_the_rest_concerns) {
+  family f;
+  ASSERT_TRUE(f.start({.strategy = strategy::rest_for_one, .children = {f.child("a"), f.child("b")}}));
+  EXPECT_TRUE(f.ask(upgrade(f.tree, {.strategy = strategy::rest_for_one, .children = {f.child("b"), f.child("a")}})));
+  f.book.take();
+  f.crash("b");
+  EXPECT_EQ(f.book.take(), (lines{"stop b error", "stop a shutdown", "start b", "start a"}));
+  f.pass(1min);
+  f.book.take();
+  f.crash("a");
+  EXPECT_EQ(f.book.take(), (lines{"stop a error", "start a"}));
 }
 
 TEST(upgrade, takes_effect_for_a_child_at_its_next_start) {

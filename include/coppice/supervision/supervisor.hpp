@@ -170,7 +170,9 @@ template <class S>
 [[nodiscard]] pending_call<calls::exit_history> exit_history(ref<supervisor> sup, std::string id);
 /// Gives a running supervisor another spec. Running children stay. A child with an id of the new spec uses its new
 /// start from its next start on, and its new restart type, shutdown and significance at once. New children are added
-/// and not started; children that are not in the new spec stay. Errors: those of `check`; nothing has changed then.
+/// and not started; children that are not in the new spec stay. The order is that of the new spec, then the children
+/// that it does not name: it applies at once to the order of stops, to restarts and to `which_children`. Errors: those
+/// of `check`; nothing has changed then.
 [[nodiscard]] pending_call<calls::upgrade> upgrade(ref<supervisor> sup, supervisor_spec spec);
 
 }  // namespace coppice

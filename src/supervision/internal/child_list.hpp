@@ -20,8 +20,9 @@ class child_list {
   void remove(supervised& c);
   /// Closes the gaps if there are many. Changes places: must not be called during a loop over the list.
   void clear_gaps();
-  /// Gives a child another spec, with the same id.
-  void replace_spec(supervised& c, child_spec spec);
+  /// Gives the children with the ids of these specs their new specs, adds the others, and orders all of them as the
+  /// specs are. Children that no spec names follow, in the order they had. Changes places, as `clear_gaps` does.
+  void upgrade(std::vector<child_spec> specs);
 
   /// Error: `not_found`. The first call builds the index, so supervisors without calls by id do not pay for it.
   [[nodiscard]] result<supervised*> find(std::string_view id);
@@ -45,6 +46,9 @@ class child_list {
   }
 
  private:
+  void build_index();
+  void append(std::unique_ptr<supervised> c);
+
   std::vector<std::unique_ptr<supervised>> order_;
   std::size_t gaps_ = 0;
   std::unordered_map<std::string_view, supervised*> by_id_;  // the keys refer to the ids in the children

@@ -33,6 +33,10 @@ inline std::optional<answer> serve_upgrade(state& s, const call& c) {
     else
       s.add(spec);
   }
+  const auto place = [&](const kid& k) {
+    return std::ranges::find(c.tree->children, k.spec->id, &child_spec::id) - c.tree->children.begin();
+  };
+  std::ranges::stable_sort(s.kids, {}, place);  // those that are not named have the last place
   s.flags = c.tree;
   mark("upgraded");
   return answer{};

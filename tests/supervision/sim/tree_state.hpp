@@ -135,7 +135,7 @@ inline void stop_group(state& s, std::size_t number) {
     for (std::size_t i = first; i < s.kids.size(); ++i)
       if (s.kids[i].number == k.leader && (!alone || k.leader == number)) {
         k.leader = number;
-        if (k.number < s.kids[first].number) mark("a child follows one of another group");
+        if (&k < &s.kids[first]) mark("a child follows one of another group");
         break;
       }
   }

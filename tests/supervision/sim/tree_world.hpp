@@ -217,15 +217,20 @@ inline supervisor_spec run::some_upgrade(const plant& of) {
   supervisor_spec next = of.flags;
   if (dice().chance(0.3)) next.limit.restarts = static_cast<int>(dice().below(20));
   if (dice().chance(0.5)) next.strategy = gardener_.flags().strategy;
+  const bool shuffled = dice().chance(0.3);
+  const auto put = [&](const plan& c) {
+    const std::size_t place = shuffled ? dice().below(next.children.size() + 1) : next.children.size();
+    next.children.insert(next.children.begin() + static_cast<std::ptrdiff_t>(place), spec_of(program_, c));
+  };
   for (const plan& c : of.children) {
     if (dice().chance(0.2)) continue;
     const bool same = c->what == plant::kind::supervisor || dice().chance(0.3);
-    next.children.push_back(spec_of(program_, same ? c : gardener_.changed(c, next.auto_shutdown)));
+    put(same ? c : gardener_.changed(c, next.auto_shutdown));
   }
   if (dice().chance(0.3)) {
     const plan more = gardener_.worker_plan(next.auto_shutdown);
     added_[of.id].push_back(more->id);
-    next.children.push_back(spec_of(program_, more));
+    put(more);
   }
   return next;
 }
