@@ -147,7 +147,8 @@ class registry {
     return via_key{*this, std::move(key)};
   }
   [[nodiscard]] std::vector<entry> lookup(const Key& key) const { return table_->find(key); }
-  /// The keys of a process; none if it has ended, even if the keeper has not removed its entries yet.
+  /// The keys of a process, each once, however many entries it has under a key; `values` has them all. None if the
+  /// process has ended, even if the keeper has not removed its entries yet.
   [[nodiscard]] std::vector<Key> keys_of(pid who) const {
     const auto kept = table_->kept_by();
     if (kept.host == nullptr || !kept.host->alive(who)) return {};
