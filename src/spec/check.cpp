@@ -75,7 +75,12 @@ class child_check {
   }
 
   void waits() {
-    if (!spec_.backoff) return;
+    if (!spec_.backoff) {
+      if (spec_.retry_first_start)
+        refuse(errc::bad_combination,
+               "retry_first_start needs a backoff, which says how long to wait before each retry");
+      return;
+    }
     if (spec_.restart == restart::temporary)
       refuse(errc::bad_combination,
              "backoff and restart::temporary: the child is never restarted; set the field backoff of the spec to "

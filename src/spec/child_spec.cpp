@@ -38,6 +38,7 @@ void apply(child_spec& spec, const child_settings<Text>& changes) {
   if (changes.type) spec.type = *changes.type;
   if (changes.significant) spec.significant = *changes.significant;
   if (changes.backoff) spec.backoff = *changes.backoff;
+  if (changes.retry_first_start) spec.retry_first_start = *changes.retry_first_start;
   if (changes.start_within) spec.start_within = *changes.start_within;
 }
 

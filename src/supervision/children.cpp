@@ -52,12 +52,19 @@ std::vector<child_info> children::infos(self& me) const {
 
 task<result<void>> children::start_all(self& me) {
   time_point now = time_point::min();
-  for (std::size_t i = 0; i < list_.places(); ++i) {
+  for (std::size_t i = 0; i < list_.places();) {
     supervised& c = *list_.at(i);
     start_result started = co_await launch(me, c);
     now = about_now(me, now);
     result<pid> up = note_start(me, c, std::move(started), now);
-    if (up) continue;
+    if (up) {
+      ++i;
+      continue;
+    }
+    if (const auto wait = wait_for_first_start(me, c, up.error())) {
+      co_await me.sleep(*wait);
+      continue;
+    }
     error whole = not_started(c.id(), std::move(up.error()));
     report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, {}},
            [&] { return whole.to_string(); });
@@ -65,6 +72,23 @@ task<result<void>> children::start_all(self& me) {
     co_return std::unexpected{std::move(whole)};
   }
   co_return result<void>{};
+}
+
+/// How long to wait before the first start of a child is tried again; nothing if it is not retried: its spec does not
+/// say so, or the limit of restarts is reached.
+std::optional<std::chrono::nanoseconds> children::wait_for_first_start(self& me, supervised& c, const error& why) {
+  if (!c.spec.retry_first_start) return std::nullopt;
+  const time_point now = me.now();
+  const next_restart next = limit_then_back_off({rules_.limit, c.spec.backoff.get()}, window_, c.failures, now,
+                                                std::nullopt, me.host().env().random());
+  if (!next.allowed) return std::nullopt;
+  ++c.restarts;
+  c.history.add({now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
+  report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, c.last_reason()}, [&] {
+    return "child '" + c.id() + "' could not be started and is tried again in " + to_string(next.wait) + ": " +
+           why.to_string();
+  });
+  return next.wait;
 }
 
 task<result<pid>> children::start_new(self& me, child_spec spec) {

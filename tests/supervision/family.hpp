@@ -85,6 +85,10 @@ class family {
     ended_.reset();
     parent_ = rt().spawn(parent, std::move(spec), &started_, &ended_);
     settle();
+    return catch_up();
+  }
+  /// What came of the start meanwhile.
+  result<ref<supervisor>> catch_up() {
     if (started_ && *started_) tree = **started_;
     return started_ ? *started_ : fail(errc::timeout, "the supervisor has not started");
   }

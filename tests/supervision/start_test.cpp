@@ -299,4 +299,79 @@ TEST(supervised_name, that_is_taken_by_somebody_else_is_a_failed_start) {
   EXPECT_TRUE(f.rt().alive(*other));
 }
 
+// ---- a first start that is retried
+
+const child_options patient{.backoff = backoff{.first = 1s}, .retry_first_start = true};
+
+TEST(first_start, that_fails_is_not_retried_because_of_a_backoff_alone) {
+  family f;
+  f.book.starts["a"] = {"fail"};
+  EXPECT_FALSE(f.start({.children = {f.child("a", {.backoff = backoff{.first = 1s}})}}));
+  f.pass(1min);
+  EXPECT_EQ(f.book.take(), (lines{"fail a"}));
+}
+
+TEST(first_start, is_retried_after_the_backoff_and_the_start_of_the_supervisor_waits_for_it) {
+  family f;
+  f.book.starts["b"] = {"fail", "throw", "ok"};
+  const supervisor_spec spec{.limit = {.restarts = 2, .within = 1min},
+                             .children = {f.child("a"), f.child("b", patient), f.child("c")}};
+  EXPECT_EQ(f.start(spec).error().code(), errc::timeout) << "it has not started yet";
+  EXPECT_EQ(f.book.take(), (lines{"start a", "fail b"}));
+  f.pass(999ms);
+  EXPECT_EQ(f.book.take(), lines{});
+  f.pass(1ms + a_tick);
+  EXPECT_EQ(f.book.take(), (lines{"throw b"}));
+  f.pass(1900ms);
+  EXPECT_EQ(f.book.take(), lines{}) << "the second wait is twice as long";
+  f.pass(100ms + 2 * a_tick);
+  EXPECT_EQ(f.book.take(), (lines{"start b", "start c"}));
+  ASSERT_TRUE(f.catch_up());
+  const auto history = f.ask(exit_history(f.tree, "b"));
+  ASSERT_EQ(history->size(), 2U);
+  EXPECT_EQ(history->front().action, exit_action::retried);
+  EXPECT_EQ(f.ask(which_child(f.tree, "b"))->restarts, 2U);
+}
+
+TEST(first_start, is_retried_only_as_often_as_the_limit_allows) {
+  family f;
+  f.book.starts["b"] = always("fail");
+  (void)f.start({.limit = {.restarts = 2, .within = 1min}, .children = {f.child("a"), f.child("b", patient)}});
+  f.pass(1min);
+  EXPECT_EQ(f.book.take(), (lines{"start a", "fail b", "fail b", "fail b", "stop a shutdown"}));
+  const auto failed = f.catch_up();
+  EXPECT_EQ(failed.error().code(), errc::start_failed);
+  EXPECT_TRUE(says(failed.error(), "child 'b' could not be started")) << failed.error();
+}
+
+TEST(first_start, that_waits_is_killed_when_the_start_of_its_supervisor_takes_too_long) {
+  family f;
+  f.book.starts["b"] = always("fail");
+  const supervisor_spec below{.limit = {.restarts = 1000, .within = 1s},
+                              .children = {f.child("a"), f.child("b", patient)}};
+  (void)f.start({.children = {child<supervisor>(below).with({.id = "below", .start_within = 10s})}});
+  f.pass(11s);
+  const auto failed = f.catch_up();
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(says(failed.error(), "did not start within 10s")) << failed.error();
+  f.book.take();
+  f.pass(1h);
+  EXPECT_EQ(f.book.take(), lines{});
+}
+
+TEST(first_start, of_a_child_that_is_added_by_a_call_is_not_retried) {
+  family f;
+  ASSERT_TRUE(f.start({}));
+  f.book.starts["a"] = {"fail"};
+  EXPECT_EQ(f.ask(start_child(f.tree, f.child("a", patient))).error().code(), errc::start_failed);
+  f.pass(1min);
+  EXPECT_EQ(f.book.take(), (lines{"fail a"}));
+}
+
+TEST(first_start, without_a_backoff_cannot_be_retried) {
+  family f;
+  expect_refused({.children = {f.child("a", {.retry_first_start = true})}}, errc::bad_combination,
+                 "'a': retry_first_start needs a backoff");
+}
+
 }  // namespace

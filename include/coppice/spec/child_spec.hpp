@@ -100,6 +100,8 @@ struct child_settings {
   std::optional<bool> significant{};
   /// How long to wait before each restart.
   std::optional<coppice::backoff> backoff{};
+  /// Also retry a start that fails while the supervisor itself starts. Needs a backoff.
+  std::optional<bool> retry_first_start{};
   /// If the start takes longer, the process is killed, and the start has failed.
   std::optional<std::chrono::nanoseconds> start_within{};
 };
@@ -118,6 +120,9 @@ struct child_spec {
   coppice::restart restart = coppice::restart::permanent;
   child_type type = child_type::worker;
   bool significant = false;
+  /// True: a start that fails while the supervisor itself starts is retried after the backoff, and counts for the limit
+  /// of restarts, as a failed restart does. The start of the supervisor waits meanwhile. Needs a backoff.
+  bool retry_first_start = false;
   /// Default: 5 s for a worker or an actor, without limit for a supervisor.
   std::optional<coppice::shutdown> shutdown{};
   /// The name under which the process is registered. Default: none.

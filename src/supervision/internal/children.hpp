@@ -44,7 +44,8 @@ class children {
 
   // -- starting and stopping
 
-  /// Starts all children in order. When one fails, those before it are stopped again, and the error names it.
+  /// Starts all children in order. One that fails is retried if its spec says so; otherwise those before it are stopped
+  /// again, and the error names it.
   [[nodiscard]] task<result<void>> start_all(self& me);
   /// Stops all children, the last one first.
   [[nodiscard]] task<void> stop_in_order(self& me);
@@ -100,6 +101,7 @@ class children {
   void start_failed(self& me, supervised& c, const error& why);
 
   // -- children.cpp
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> wait_for_first_start(self& me, supervised& c, const error& why);
   [[nodiscard]] pid mark_down(self& me, supervised& c);
   [[nodiscard]] std::optional<stopped_process> stop_if_idle(self& me, pid who, const supervised& c);
   void note_stop(self& me, supervised& c, pid who, stopped_process how, time_point now,
