@@ -19,9 +19,11 @@
 namespace coppice {
 namespace {
 
-constexpr std::array kinds{os_signal::terminate, os_signal::interrupt, os_signal::hangup};
+constexpr std::array kinds{os_signal::terminate, os_signal::interrupt, os_signal::hangup, os_signal::user1,
+                           os_signal::user2};
 static_assert(number_of(os_signal::terminate) == SIGTERM && number_of(os_signal::interrupt) == SIGINT &&
-              number_of(os_signal::hangup) == SIGHUP);
+              number_of(os_signal::hangup) == SIGHUP && number_of(os_signal::user1) == SIGUSR1 &&
+              number_of(os_signal::user2) == SIGUSR2);
 
 constexpr std::size_t index_of(os_signal s) noexcept { return static_cast<std::size_t>(s); }
 

@@ -63,7 +63,7 @@ void own_handler(int) { own_handler_ran = 1; }
 class os_signals_of_this_machine : public testing::Test {
  protected:
   void SetUp() override {
-    for (const int number : {SIGTERM, SIGINT, SIGHUP}) (void)std::signal(number, SIG_DFL);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) (void)std::signal(number, SIG_DFL);
     own_handler_ran = 0;
   }
 };
@@ -85,6 +85,15 @@ TEST_F(os_signals_of_this_machine, are_received_once_for_each_time) {
   (void)std::raise(SIGINT);
   EXPECT_EQ(mine.next().what, os_signal::interrupt);
   EXPECT_TRUE(mine.nothing_more());
+}
+
+TEST_F(os_signals_of_this_machine, include_those_whose_meaning_is_the_programs_own) {
+  ears mine;
+  const auto listening = mine.listen({os_signal::user1, os_signal::user2});
+  (void)std::raise(SIGUSR2);
+  EXPECT_EQ(mine.next().what, os_signal::user2);
+  (void)std::raise(SIGUSR1);
+  EXPECT_EQ(mine.next().what, os_signal::user1);
 }
 
 TEST_F(os_signals_of_this_machine, reach_all_who_asked_for_them_and_nobody_else) {

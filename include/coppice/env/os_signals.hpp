@@ -1,5 +1,6 @@
 #pragma once
-/// What the operating system asks of a program: to stop, or to look at its configuration again. (Signals between
+/// What the operating system asks of a program: to stop, to look at its configuration again, or something of the
+/// program's own. (Signals between
 /// processes of a runtime are something else: runtime/signals.hpp.)
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,8 @@ enum class os_signal : std::uint8_t {
   terminate,  ///< SIGTERM: a service manager or `kill` asks for an end
   interrupt,  ///< SIGINT: somebody pressed Ctrl-C
   hangup,     ///< SIGHUP: the terminal was closed; services by convention reload their configuration
+  user1,      ///< SIGUSR1: its meaning is the program's own
+  user2,      ///< SIGUSR2: the same
 };
 
 [[nodiscard]] constexpr std::string_view to_string(os_signal s) noexcept {
@@ -21,6 +24,8 @@ enum class os_signal : std::uint8_t {
     case os_signal::terminate: return "SIGTERM";
     case os_signal::interrupt: return "SIGINT";
     case os_signal::hangup: return "SIGHUP";
+    case os_signal::user1: return "SIGUSR1";
+    case os_signal::user2: return "SIGUSR2";
   }
   return "?";
 }
@@ -31,6 +36,8 @@ enum class os_signal : std::uint8_t {
     case os_signal::terminate: return 15;
     case os_signal::interrupt: return 2;
     case os_signal::hangup: return 1;
+    case os_signal::user1: return 10;
+    case os_signal::user2: return 12;
   }
   return 0;
 }
