@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <system_error>
 
@@ -34,7 +35,7 @@ int program_outcome::exit_code() const noexcept {
   constexpr int killed = 9;  // SIGKILL
   switch (what) {
     case program_end::done:
-    case program_end::stopped: return 0;
+    case program_end::stopped: return own_code.value_or(0);
     case program_end::gave_up: return 1;
     case program_end::refused: return 2;
     case program_end::start_failed: return 3;
@@ -68,11 +69,23 @@ void running_program::stop() { rt_->send(controller_, detail::stop_asked{}); }
 void running_program::kill() { rt_->send(controller_, detail::kill_asked{}); }
 pid running_program::controller() const noexcept { return controller_; }
 
-bool stop_program(self& me) {
+namespace {
+template <class M>
+bool tell_controller(self& me, M message) {
   const pid controller = me.where(program_name);
-  if (controller) me.send(controller, detail::stop_asked{});
+  if (controller) me.send(controller, std::move(message));
   return static_cast<bool>(controller);
 }
+}  // namespace
+
+bool stop_program(self& me) { return tell_controller(me, detail::stop_asked{}); }
+bool stop_program(self& me, int exit_code) {
+  if (exit_code < 0 || exit_code > largest_own_code)
+    throw std::invalid_argument{"the exit code of a program is from 0 to " + std::to_string(largest_own_code) +
+                                ", not " + std::to_string(exit_code)};
+  return tell_controller(me, detail::stop_asked{exit_code});
+}
+bool reload_program(self& me) { return tell_controller(me, detail::reload_asked{}); }
 pending_call<calls::which_applications> which_applications(self& me) {
   return call<calls::which_applications>(me.where(program_name));
 }
@@ -88,10 +101,29 @@ std::shared_ptr<detail::program_state> refused(program_outcome why) {
   return state;
 }
 
-std::optional<std::string> wrong_with(const run_options& how) {
+bool contains(const std::vector<os_signal>& all, os_signal s) { return std::ranges::find(all, s) != all.end(); }
+
+std::optional<std::string> wrong_with(const run_options& how, const std::vector<application>& all) {
   if (how.stop_within && how.stop_within->count() < 0)
     return "stop_within is " + to_string(*how.stop_within) + "; it must not be negative";
+  for (const os_signal s : how.publish)
+    if (contains(how.stop_on, s))
+      return std::string{to_string(s)} + " is in stop_on and in publish; leave it out of one of them";
+  for (const application& a : all)
+    if (a.options().reload && contains(how.stop_on, os_signal::hangup))
+      return "application " + detail::in_quotes(a.options().name) +
+             " has a reload hook, and SIGHUP is in stop_on; leave one of them out";
   return std::nullopt;
+}
+
+/// The signals that the program receives.
+std::vector<os_signal> wanted_signals(const run_options& how, const std::vector<application>& all) {
+  std::vector<os_signal> wanted = how.stop_on;
+  std::ranges::copy(how.publish, std::back_inserter(wanted));
+  const bool reloads =
+      std::ranges::any_of(all, [](const application& a) { return static_cast<bool>(a.options().reload); });
+  if (reloads && !contains(wanted, os_signal::hangup)) wanted.push_back(os_signal::hangup);
+  return wanted;
 }
 
 /// Makes the runtime and runs the program on it. Exceptions become outcomes.
@@ -123,13 +155,13 @@ result<std::vector<std::string>> applications::start_order() const {
 }
 
 running_program applications::start(runtime& rt, run_options how) const {
-  if (const auto wrong = wrong_with(how)) return {rt, refused({.what = program_end::refused, .text = *wrong})};
+  if (const auto wrong = wrong_with(how, all_)) return {rt, refused({.what = program_end::refused, .text = *wrong})};
   auto planned = detail::plan(all_);
   if (!planned) return {rt, refused({.what = program_end::refused, .text = std::string{planned.error().text()}})};
   running_program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
   // Subscribes before the first child is started: a signal may arrive as soon as a child is up.
   const auto relay = std::make_shared<detail::signal_relay>();
-  const auto& signals = made.state_->how.stop_on;
+  const std::vector<os_signal> signals = wanted_signals(made.state_->how, all_);
   if (!signals.empty())
     made.signals_ =
         rt.host().env().os_signals().subscribe(signals, [&rt, relay](os_signal s) { relay->receive(rt, s); });

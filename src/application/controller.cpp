@@ -52,19 +52,20 @@ class controller {
   }
 
   void handle(signal_received s) {
-    const std::string name{to_string(s.which)};
-    if (++signals_ > 1) {
-      end_hard({.what = program_end::stopped_hard,
-                .text = name + " was the second signal: stopped at once",
-                .signal = s.which});
-      return;
-    }
-    if (stopping_)
-      me_.log(log_level::warning, name + ": the program is stopping already; another signal stops it at once");
+    if (std::ranges::find(program_->how.stop_on, s.which) != program_->how.stop_on.end())
+      handle_stop_signal(s);
     else
-      stop({.what = program_end::stopped, .signal = s.which}, name);
+      handle_other_signal(s.which);
   }
-  void handle(stop_asked) { stop({.what = program_end::stopped}, "a stop was requested"); }
+  void handle(stop_asked asked) {
+    if (!own_code_) own_code_ = asked.code;
+    stop({.what = program_end::stopped}, "a stop was requested");
+  }
+  /// An application that is starting reloads when it is up, because it may have read its configuration already.
+  void handle(reload_asked) {
+    for (std::size_t i = 0; i < apps_.size(); ++i)
+      if (app(i).reload && at_work(i)) me_.send(apps_[i].master, reload_order_for_master{});
+  }
   void handle(kill_asked) { end_hard({.what = program_end::stopped_hard, .text = "it was killed"}); }
   void handle(timer_fired t) {
     if (t.ref != limit_) return;
@@ -109,6 +110,26 @@ class controller {
     me_.log(log_level::info, "application " + in_quotes(name_of(i)) + ": " + std::string{to_string(now)},
             {{"application", name_of(i)}});
     me_.publish(application_event{.now = now, .name = name_of(i), .text = std::move(text)});
+  }
+
+  void handle_stop_signal(signal_received s) {
+    const std::string name{to_string(s.which)};
+    if (++signals_ > 1) {
+      end_hard({.what = program_end::stopped_hard,
+                .text = name + " was the second signal: stopped at once",
+                .signal = s.which});
+      return;
+    }
+    if (stopping_)
+      me_.log(log_level::warning, name + ": the program is stopping already; another signal stops it at once");
+    else
+      stop({.what = program_end::stopped, .signal = s.which}, name);
+  }
+
+  void handle_other_signal(os_signal s) {
+    const auto& published = program_->how.publish;
+    if (std::ranges::find(published, s) != published.end()) me_.publish(program_signal{s});
+    if (s == os_signal::hangup) handle(reload_asked{});
   }
 
   // -- up
@@ -243,6 +264,7 @@ class controller {
 
   void end(program_outcome out) {
     over_ = true;
+    if (out.exit_code() == 0) out.own_code = own_code_;
     program_->end(std::move(out));
   }
 
@@ -251,6 +273,7 @@ class controller {
   std::vector<one> apps_;      // in the order of their start
   std::size_t next_ = 0;       // the next application to start
   program_outcome outcome_{};  // set when the stop begins
+  std::optional<int> own_code_{};
   timer_ref limit_{};
   int signals_ = 0;
   bool stopping_ = false;
@@ -277,8 +300,8 @@ task<> program_controller(self& me, std::shared_ptr<program_state> program) {
   controller mine{me, program};
   mine.begin();
   while (mine.running()) {
-    auto m = co_await me.receive<master_report, exited, signal_received, stop_asked, kill_asked, timer_fired,
-                                 request<calls::which_applications>>();
+    auto m = co_await me.receive<master_report, exited, signal_received, stop_asked, reload_asked, kill_asked,
+                                 timer_fired, request<calls::which_applications>>();
     std::visit([&](auto& each) { mine.handle(each); }, m);
   }
 }

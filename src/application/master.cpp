@@ -61,9 +61,9 @@ class master {
     const bool up = co_await start();
     if (!up) co_return;
     const bool by_itself = co_await wait_for_the_end();
-    co_await run_last_hook(app_.prep_stop, "prep_stop");
+    (void)co_await run_hook(app_.prep_stop, "prep_stop");
     if (!by_itself) co_await stop_top();
-    co_await run_last_hook(app_.stop, "stop");
+    (void)co_await run_hook(app_.stop, "stop");
     co_await kill_leftovers();
     report_the_end(by_itself);
   }
@@ -93,7 +93,7 @@ class master {
       co_return true;
     }
     const std::string why = texts_of(started.error());
-    co_await run_last_hook(app_.stop, "stop");
+    (void)co_await run_hook(app_.stop, "stop");
     co_await kill_leftovers();
     say({.what = master_report::kind::start_failed, .text = why});
     co_return false;
@@ -118,8 +118,13 @@ class master {
   /// True: the top supervisor has ended by itself. False: the controller asks for a stop.
   task<bool> wait_for_the_end() {
     for (;;) {
-      auto m = co_await me_.receive<stop_order_for_master, exited, supervisor_ended>();
+      auto m = co_await me_.receive<stop_order_for_master, reload_order_for_master, exited, supervisor_ended>();
       if (std::holds_alternative<stop_order_for_master>(m)) co_return false;
+      if (std::holds_alternative<reload_order_for_master>(m)) {
+        const bool reloaded = co_await run_hook(app_.reload, "reload");
+        if (reloaded) me_.publish(config_changed{app_.name});
+        continue;
+      }
       if (auto* told = std::get_if<supervisor_ended>(&m)) {
         if (told->who == top_) last_words_ = std::move(*told);
         continue;
@@ -149,12 +154,14 @@ class master {
     co_await me_.exit(std::move(why));
   }
 
-  task<> run_last_hook(const application_hook& hook, std::string_view name) {
-    if (!hook) co_return;
+  /// Runs a hook whose failure is only logged. False: it failed.
+  task<bool> run_hook(const application_hook& hook, std::string_view name) {
+    if (!hook) co_return true;
     const result<void> ran = co_await try_hook(me_, hook, program_->how.args);
     if (!ran)
       me_.log(log_level::error, "the " + std::string{name} + " hook of application " + in_quotes(app_.name) + " failed",
               {{"application", app_.name}, {"reason", texts_of(ran.error())}});
+    co_return ran.has_value();
   }
 
   /// Kills processes that the children and hooks of the application have spawned and left behind, as far as they can be

@@ -240,6 +240,58 @@ TEST(exit_code, is_3_when_a_root_supervisor_has_nothing_to_do) {
   EXPECT_EQ(t.text(), "application \"a\" could not be started: its root supervisor had nothing to supervise");
 }
 
+// ---- codes of the program's own
+
+/// A child that stops the program with these codes, and then ends.
+task<> stops_with(self& me, std::vector<int> codes) {
+  for (const int code : codes) EXPECT_TRUE(stop_program(me, code));
+  co_return;
+}
+application_options stopper(troupe& t, std::vector<int> codes) {
+  application_options app = t.app("a");
+  app.supervise.push_back(child(stops_with, std::move(codes)).with({.id = "stopper", .restart = restart::transient}));
+  return app;
+}
+
+TEST(exit_code, of_the_programs_own_replaces_0_and_the_first_one_wins) {
+  troupe t;
+  t.start({application{stopper(t, {5, 6})}});
+  EXPECT_EQ(t.outcome(), "stopped");
+  EXPECT_EQ(t.code(), 5);
+  EXPECT_EQ(t.book.take(), (lines{"start a", "+a.child", "prep_stop a", "-a.child", "stop a"}))
+      << "it stopped in order";
+}
+
+TEST(exit_code, of_the_programs_own_is_kept_when_the_work_is_done_meanwhile) {
+  troupe t;
+  const child_options last{.id = "last", .restart = restart::transient, .significant = true};
+  t.start({application{{.name = "a",
+                        .supervise = {child(stops_with, std::vector<int>{7}).with(last)},
+                        .auto_shutdown = auto_shutdown::any_significant}}});
+  EXPECT_EQ(t.code(), 7);
+}
+
+TEST(exit_code, of_the_programs_own_does_not_hide_a_failure) {
+  troupe t;
+  auto stubborn = stopper(t, {5});
+  stubborn.supervise.front() = t.child("a.child", {.shutdown = shutdown::infinity()}, 1000h);
+  t.start({application{stubborn}}, {.stop_within = 1s});
+  t.world.run_for(2s);
+  EXPECT_EQ(t.outcome(), "not_in_time");
+  EXPECT_EQ(t.code(), 4);
+}
+
+TEST(exit_code, of_the_programs_own_is_from_0_to_125) {
+  troupe t;
+  t.node.rt().spawn(+[](self& me) -> task<> {
+    for (const int code : {-1, 126, 143, 256})
+      EXPECT_THROW((void)stop_program(me, code), std::invalid_argument) << code;
+    for (const int code : {0, 1, 125}) EXPECT_FALSE(stop_program(me, code)) << "no program runs";
+    co_return;
+  });
+  t.world.settle();
+}
+
 // ---- signals
 
 TEST(signal, the_first_stops_all_in_order_with_0) {

@@ -56,12 +56,47 @@ int several(const std::string& url) {
   return applications{web, storage}.run({.stop_within = 30s});
 }
 
+int import_some_files();
+
+task<> import_all(self& me) {
+  const int bad = import_some_files();
+  stop_program(me, bad == 0 ? 0 : 5);
+  co_return;
+}
+
+struct setting {
+  int limit = 0;
+};
+setting& settings() {
+  static setting now;
+  return now;
+}
+void read_settings();
+
+struct throttle {
+  using protocol = coppice::protocol<config_changed>;
+  explicit throttle(self& me) { me.subscribe<config_changed>(); }
+  void handle(const config_changed&) { limit = settings().limit; }
+  int limit = settings().limit;
+};
+
+application with_settings() {
+  return {{
+      .name = "proxy",
+      .supervise = {child<throttle>()},
+      .start = read_settings,
+      .reload = read_settings,
+  }};
+}
+
 struct storage_tree {
   static supervisor_spec init(const std::string& url) {
     return {.strategy = strategy::rest_for_one, .children = {child<database>(url), child<importer>()}};
   }
 };
 application with_a_tree() { return {{.name = "storage", .root = child<storage_tree>("db:1")}}; }
+
+application shop() { return {{.name = "shop", .supervise = {child<storage_tree>("db:1"), child<web_server>(8080)}}}; }
 
 application with_hooks() {
   return {{
@@ -81,6 +116,8 @@ application a_job() {
   }};
 }
 
+int import_some_files() { return 3; }
+void read_settings() { ++settings().limit; }
 result<void> open_files() { return {}; }
 task<> say_goodbye(self& me) { co_await me.sleep(1s); }
 task<> import_files(self& me) { co_await me.sleep(1h); }
@@ -95,6 +132,24 @@ TEST(guide_applications, stops_in_order) {
   EXPECT_EQ(running.wait().exit_code(), 0);
 }
 
+TEST(guide_applications, settings_are_read_again) {
+  sim::world w{1};
+  sim::node& n = w.add_node();
+  running_program running = with_settings().start(n.rt());
+  w.settle();
+  n.raise(os_signal::hangup);
+  w.settle();
+  EXPECT_EQ(settings().limit, 2);
+  EXPECT_FALSE(running.ended());
+}
+
+TEST(guide_applications, a_program_has_a_code_of_its_own) {
+  sim::world w{1};
+  const application import{{.name = "import", .supervise = {child(import_all).with({.id = "import"})}}};
+  running_program running = import.start(w.add_node().rt());
+  EXPECT_EQ(running.wait().exit_code(), 5);
+}
+
 TEST(guide_applications, a_job_ends_its_program) {
   sim::world w{1};
   running_program running = a_job().start(w.add_node().rt());
@@ -104,6 +159,7 @@ TEST(guide_applications, a_job_ends_its_program) {
 TEST(guide_applications, all_would_start) {
   EXPECT_TRUE(with_a_tree().check());
   EXPECT_TRUE(with_hooks().check());
+  EXPECT_TRUE(shop().check());
   EXPECT_TRUE(a_job().check());
   EXPECT_NE(&demo, nullptr);
   EXPECT_NE(&several, nullptr);

@@ -54,6 +54,10 @@ struct application_options {
   /// Runs after the children have ended, also if they could not be started, but not if the hook `start` failed. A
   /// failure is logged.
   application_hook stop{};
+  /// Runs when SIGHUP arrives or `reload_program` is called, while the children run: reads the configuration again. If
+  /// it succeeds, `config_changed` is published; a failure is logged. A program in which no application has this hook
+  /// does not receive SIGHUP.
+  application_hook reload{};
 };
 
 /// How the whole program is run.
@@ -63,6 +67,9 @@ struct run_options {
   /// Signals that stop the program: the first one in order, the second one at once. Other signals have their usual
   /// effect. Default: SIGTERM and SIGINT.
   std::vector<os_signal> stop_on{os_signal::terminate, os_signal::interrupt};
+  /// Signals that are published on the event stream as `program_signal`. A signal that stops the program cannot be
+  /// among them. Default: none.
+  std::vector<os_signal> publish{};
   /// How long a stop in order may take in total, whatever caused it; then the remaining processes are killed. Children
   /// have their own limits (`shutdown`). Default: without limit.
   std::optional<std::chrono::nanoseconds> stop_within{};

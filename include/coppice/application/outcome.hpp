@@ -20,6 +20,8 @@ namespace coppice {
 /// | 4    | `not_in_time`   | the stop took longer than `stop_within`, and the remaining processes were killed  |
 /// | 128+ | `stopped_hard`  | a second signal arrived during the stop, and the remaining processes were killed: |
 /// |      |                 | 143 for SIGTERM, 130 for SIGINT, 129 for SIGHUP; 137 for `running_program::kill` |
+///
+/// `stop_program(me, code)` replaces the 0 of `done` and `stopped` by a code of the program's own.
 enum class program_end : std::uint8_t { done, stopped, gave_up, refused, start_failed, not_in_time, stopped_hard };
 [[nodiscard]] std::string_view to_string(program_end what) noexcept;
 
@@ -29,6 +31,8 @@ struct program_outcome {
   std::string text{};
   /// The signal that caused the stop, if it was a signal.
   std::optional<os_signal> signal{};
+  /// The first code that a process gave with `stop_program(me, code)`; only after `done` and `stopped`.
+  std::optional<int> own_code{};
 
   [[nodiscard]] int exit_code() const noexcept;
 };

@@ -29,6 +29,17 @@ struct application_event {
   std::string text;  ///< why it ended by itself, or could not be started
 };
 
+/// Published on the event stream when the hook `reload` of an application has succeeded, so that its processes can take
+/// over the new configuration.
+struct config_changed {
+  std::string application;
+};
+
+/// Published on the event stream for each signal in `run_options::publish`.
+struct program_signal {
+  os_signal which = os_signal::user1;
+};
+
 /// A program that was started on a runtime. The runtime must outlive this object. Destroying the object does not stop
 /// the program, but signals have their usual effect again. Thread safety: any thread, `wait` one at a time.
 class running_program {
@@ -60,6 +71,15 @@ class running_program {
 /// From a process of a program: stops the program in order, as `running_program::stop`. False: no program runs on this
 /// runtime.
 bool stop_program(self& me);
+/// The largest exit code of a program's own; shells use the codes above for commands that cannot be run and for
+/// signals.
+inline constexpr int largest_own_code = 125;
+/// The same, and the program returns this code instead of 0. The first code given wins. It is not used if the program
+/// gave up, could not be started or was not stopped in time: those have codes of their own. Throws
+/// `std::invalid_argument` for a code below 0 or above `largest_own_code`.
+bool stop_program(self& me, int exit_code);
+/// From a process of a program: runs the `reload` hooks, as SIGHUP does. False: no program runs on this runtime.
+bool reload_program(self& me);
 
 namespace calls {
 struct which_applications {

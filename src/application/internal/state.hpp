@@ -11,7 +11,10 @@ namespace coppice::detail {
 struct signal_received {
   os_signal which;
 };
-struct stop_asked {};
+struct stop_asked {
+  std::optional<int> code{};  // the exit code, if the program gives one of its own
+};
+struct reload_asked {};
 struct kill_asked {};
 
 /// Passes signals of the system to the controller. Signals that arrive before the controller exists are kept for it.
@@ -80,6 +83,7 @@ struct master_report {
 
 // -- to a master
 struct stop_order_for_master {};
+struct reload_order_for_master {};
 
 /// The process of one application: runs its hooks, starts and stops its top supervisor.
 task<> application_master(self& me, std::shared_ptr<const program_state> program, std::size_t which);
