@@ -50,6 +50,7 @@ struct line {
 
 std::string facts_of(const tree_node& n, const tree_options& options) {
   const child_info& c = n.child;
+  if (n.ended) return to_string(c.who) + " has ended";
   std::string text{to_string(c.type)};
   text.resize(std::max<std::size_t>(text.size(), 10), ' ');
   switch (c.state) {
@@ -94,6 +95,8 @@ task<tree_node> look_at_tree(self& me, pid root, tree_options options) {
     if (!info->name.empty()) tree.child.id = info->name;
   } else {
     tree.child.state = child_state::undefined;
+    tree.ended = true;
+    co_return tree;
   }
   tree_node seen = co_await look_below(me, std::move(tree.child), options);
   co_return seen;

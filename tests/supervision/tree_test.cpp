@@ -75,11 +75,12 @@ TEST(tree, of_many_children_some_are_drawn_and_the_rest_is_counted) {
   EXPECT_NE(draw(look(f, few), few).find("└─ and 5 more\n"), std::string::npos);
 }
 
-TEST(tree, of_a_supervisor_that_has_ended_says_so) {
+TEST(tree, of_a_process_that_has_ended_says_so) {
   family f;
   ASSERT_TRUE(f.start({.children = {f.child("a")}}));
   f.stop();
-  EXPECT_EQ(draw(look(f)), "root  supervisor  down  (no answer)\n");
+  EXPECT_EQ(draw(look(f)), "root  " + to_string(f.tree.id()) + " has ended\n");
+  EXPECT_TRUE(look(f).ended);
 }
 
 TEST(tree, asks_all_supervisors_of_a_level_at_the_same_time) {

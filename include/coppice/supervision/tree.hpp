@@ -13,8 +13,10 @@ namespace coppice {
 struct tree_node {
   child_info child;
   std::vector<tree_node> children{};
-  /// The supervisor or actor did not answer: it is busy, or has ended.
+  /// The supervisor or actor did not answer: it is busy, or has just ended.
   bool silent = false;
+  /// There is no such process: the root has ended, so nothing else is known about it.
+  bool ended = false;
 };
 
 struct tree_options {
