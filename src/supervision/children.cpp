@@ -134,7 +134,13 @@ task<void> children::stop_in_order(self& me) { return stop_range(me, {0, list_.p
 
 task<void> children::stop_together(self& me) {
   parallel_stop all{me, rules_.abandon_after};
-  running_.for_each([&](const supervised& c) { all.add(c.who, c.spec); });
+  std::vector<const supervised*> running;
+  running.reserve(running_.size());
+  running_.for_each([&](const supervised& c) { running.push_back(&c); });
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    all.add(running[i]->who, running[i]->spec);
+    if ((i + 1) % stops_per_turn == 0) co_await me.yield();
+  }
   for (;;) {
     std::optional<parallel_stop::gone> gone = co_await all.next();
     if (!gone) co_return;

@@ -148,10 +148,6 @@ task<void> children::stop_group(self& me, restart_range group, supervised& c) {
   return stop_range(me, group, &c);
 }
 
-namespace {
-constexpr std::size_t stops_per_turn = 64;  // idle children that are stopped before other processes may run
-}
-
 /// Stops the children in the range, the last one first, except `on_behalf_of`, and removes temporary ones. If
 /// `on_behalf_of` waits for its backoff, children that were running or had a pending restart wait for it. It is null
 /// when the supervisor ends.

@@ -243,6 +243,22 @@ TEST(dynamic, many_temporary_children_cost_no_more_each) {
   EXPECT_EQ(*f.ask(count_children(f.pool)), child_counts{});
 }
 
+TEST(dynamic, a_stop_of_many_children_lets_others_run_meanwhile) {
+  constexpr std::size_t many = 2000;
+  dynamic_family f;
+  for (std::size_t i = 0; i < many; ++i) ASSERT_TRUE(f.add("w" + std::to_string(i)));
+  f.book.take();
+  const auto stopped = f.begin(terminate_child(f.tree, "pool"));
+  ASSERT_TRUE(f.until([&] { return !f.book.lines.empty(); }));
+  ASSERT_TRUE(f.rt().freeze(f.pool.id()));
+  f.settle();
+  EXPECT_LT(f.book.lines.size(), many) << "it had not asked all of them when the first one ended";
+  EXPECT_TRUE(f.rt().thaw(f.pool.id()));
+  f.settle();
+  EXPECT_EQ(f.book.lines.size(), many);
+  EXPECT_TRUE(*stopped);
+}
+
 struct leave {};
 /// Unlinks itself, and does not tell anybody of its end by a link.
 struct unlinked {

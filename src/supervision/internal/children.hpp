@@ -12,6 +12,9 @@
 
 namespace coppice::detail {
 
+/// How many children are stopped, or asked to end, before other processes may run.
+inline constexpr std::size_t stops_per_turn = 64;
+
 /// The settings in which the kinds of supervisors differ.
 struct child_rules {
   coppice::strategy strategy = coppice::strategy::one_for_one;
