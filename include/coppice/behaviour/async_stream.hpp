@@ -113,8 +113,17 @@ class [[nodiscard]] job_stream {
     }
   }
 
+  /// The place in the range, from 0, of the element that the last result of `next` belongs to: which element failed,
+  /// or, if the stream is not ordered, whose result it is. If no more jobs could be started, that is the element whose
+  /// job could not be started.
+  [[nodiscard]] std::uint64_t index() const noexcept { return index_; }
+
  private:
   using outcome = result<value>;
+  struct finished {
+    std::uint64_t position = 0;
+    outcome what;
+  };
   struct running {
     std::shared_ptr<detail::job_state<value>> state;
     time_point due;
@@ -162,13 +171,15 @@ class [[nodiscard]] job_stream {
     for (const auto& [position, r] : running_) let_go(*r.state);
     running_.clear();
     finished_.clear();
+    index_ = started_;
     return outcome{std::unexpected{std::move(why)}};
   }
   [[nodiscard]] std::optional<outcome> take_ready() {
     std::optional<outcome> ready;
     const auto first = finished_.begin();
     if (first == finished_.end() || (options_.ordered && first->first != given_)) return ready;
-    ready.emplace(std::move(first->second));
+    ready.emplace(std::move(first->second.what));
+    index_ = first->second.position;
     finished_.erase(first);
     ++given_;
     return ready;
@@ -195,7 +206,7 @@ class [[nodiscard]] job_stream {
   }
   /// An ordered stream sorts results by position, others by the order in which the jobs were done.
   void keep(std::uint64_t position, outcome what) {
-    finished_.emplace(options_.ordered ? position : done_++, std::move(what));
+    finished_.emplace(options_.ordered ? position : done_++, finished{position, std::move(what)});
   }
 
   // -- jobs that take too long
@@ -216,7 +227,8 @@ class [[nodiscard]] job_stream {
         settle(*state);
         continue;
       }
-      const std::string what = "a job of a stream, " + to_string(state->who) + ", was not done in time";
+      const std::string what = "the job of a stream for element " + std::to_string(late->first) + ", " +
+                               to_string(state->who) + ", was not done in time";
       if (options_.on_timeout == on_timeout::exit) throw exit_with{exit_reason::error(what)};
       state->cut_link();
       keep(late->first, outcome{std::unexpected{error{errc::timeout, what}}});
@@ -241,11 +253,12 @@ class [[nodiscard]] job_stream {
   std::optional<std::ranges::iterator_t<Range>> at_;
   std::map<std::uint64_t, running> running_;  // by position, which is the order of their start
   std::map<std::uint64_t, dying> dying_;
-  std::map<std::uint64_t, outcome> finished_;
+  std::map<std::uint64_t, finished> finished_;
   std::vector<pid> leaving_;  // processes of jobs that are done, which may not have ended yet
   std::uint64_t started_ = 0;
   std::uint64_t given_ = 0;
   std::uint64_t done_ = 0;
+  std::uint64_t index_ = 0;
   bool closed_ = false;
 };
 
