@@ -6,7 +6,9 @@
 #include <coppice/behaviour/agent.hpp>
 #include <coppice/behaviour/async_stream.hpp>
 #include <coppice/behaviour/event_bus.hpp>
+#include <coppice/behaviour/interval.hpp>
 #include <coppice/behaviour/jobs.hpp>
+#include <coppice/behaviour/named.hpp>
 #include <coppice/behaviour/registry.hpp>
 #include <coppice/behaviour/server.hpp>
 #include <coppice/runtime/runtime.hpp>

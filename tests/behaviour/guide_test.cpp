@@ -12,7 +12,9 @@
 #include <coppice/behaviour/agent.hpp>
 #include <coppice/behaviour/async_stream.hpp>
 #include <coppice/behaviour/event_bus.hpp>
+#include <coppice/behaviour/interval.hpp>
 #include <coppice/behaviour/jobs.hpp>
+#include <coppice/behaviour/named.hpp>
 #include <coppice/behaviour/registry.hpp>
 #include <coppice/sim/world.hpp>
 
@@ -167,5 +169,50 @@ task<> shop(self& me) {
 }
 
 TEST(guide_event_bus, shows_events_to_its_handlers) { EXPECT_EQ(printed(shop), ""); }
+
+// ---- names, periodic work
+
+struct librarian {
+  struct open {};
+  struct where_is {
+    using reply = int;
+    std::string title;
+  };
+  void handle(open) { ++opened; }
+  [[nodiscard]] int handle(const where_is& m) const { return opened + static_cast<int>(m.title.size()); }
+  int opened = 0;
+};
+
+task<> asks_by_name(self& me) {
+  const named<librarian> desk{"librarian"};
+  desk.cast<librarian::open>();
+  const result<int> shelf = co_await desk.within(1s).call<librarian::where_is>("Moby-Dick");
+  EXPECT_TRUE(me.where("librarian"));
+  EXPECT_EQ(shelf, 10);
+}
+
+TEST(guide_named, is_found_at_each_use) {
+  sim::world w{1};
+  sim::node& n = w.add_node();
+  ASSERT_TRUE(n.rt().spawn<librarian>({.name = "librarian"}));
+  EXPECT_EQ(n.rt().run(asks_by_name), exit_reason::normal());
+}
+
+struct pulse {
+  explicit pulse(self& me) : beat{me, 5s} {}
+  void handle(timer_fired t, self& me) {
+    if (beat.fired(me, t)) ++beats;
+  }
+  interval beat;
+  int beats = 0;
+};
+
+TEST(guide_interval, beats_while_its_process_lives) {
+  sim::world w{1};
+  sim::node& n = w.add_node();
+  const ref<pulse> heart = n.rt().spawn<pulse>();
+  w.run_for(16s);
+  EXPECT_TRUE(n.rt().alive(heart.id()));
+}
 
 }  // namespace coppice::guide
