@@ -16,6 +16,13 @@ struct perhaps {
     return supervisor_spec{};
   }
 };
+/// Makes its spec itself, and counts how often it is asked for it.
+struct inquired {
+  static coppice::child_spec child_spec(family* f, int* times) { return f->child("ask " + std::to_string(++*times)); }
+};
+struct inquiring {
+  static supervisor_spec init(family* f, int* times) { return {.children = {child<inquired>(f, times)}}; }
+};
 struct cursed {
   static constexpr child_defaults supervision{.id = "the cursed", .restart = restart::temporary};
   static supervisor_spec init() { throw std::runtime_error{"no plan"}; }
@@ -257,6 +264,28 @@ TEST(supervisor_type, without_a_spec_is_ignored) {
   ASSERT_TRUE(
       f.start({.children = {child<perhaps>(false).with({.id = "no"}), child<perhaps>(true).with({.id = "yes"})}}));
   EXPECT_EQ(f.state(), "no:undefined yes:running");
+}
+
+TEST(supervisor_type, asks_the_types_of_its_children_for_their_specs_at_each_start) {
+  family f;
+  int times = 0;
+  const child_spec spec = child<inquiring>(&f, &times).with({.id = "below"});
+  EXPECT_EQ(times, 0) << "not before it starts";
+  ASSERT_TRUE(f.start({.limit = {.restarts = 3}, .children = {spec}}));
+  EXPECT_EQ(f.book.take(), (lines{"start ask 1"}));
+  f.rt().kill(f.ask(which_child(f.tree, "below"))->who);
+  f.settle();
+  EXPECT_EQ(f.book.take().back(), "start ask 2");
+}
+
+TEST(supervisor_function, makes_the_spec_at_each_start) {
+  family f;
+  int times = 0;
+  const auto make = [&f, &times] { return supervisor_spec{.children = {child<inquired>(&f, &times)}}; };
+  ASSERT_TRUE(f.start({.limit = {.restarts = 3}, .children = {child<supervisor>(make).with({.id = "below"})}}));
+  f.rt().kill(f.ask(which_child(f.tree, "below"))->who);
+  f.settle();
+  EXPECT_EQ(f.book.take().back(), "start ask 2");
 }
 
 TEST(supervisor_type, whose_init_throws_is_a_failed_start) {
