@@ -227,6 +227,7 @@ double one_for_all(const bench& b) {
 
 // A typical server.
 struct plain_server {
+  static constexpr bool traps_exits = false;
   using ask = crashing::ask;
   void init() { total = 0; }
   void terminate(const exit_reason&) { total = 0; }

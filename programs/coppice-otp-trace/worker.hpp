@@ -10,6 +10,7 @@ class worker {
     coppice::exit_reason with;
   };
   using protocol = coppice::protocol<end>;
+  static constexpr bool traps_exits = false;  // `init` decides
 
   worker(stage* where, std::string id) : stage_{where}, id_{std::move(id)} {}
 

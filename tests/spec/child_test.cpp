@@ -143,6 +143,28 @@ TEST(child, keeps_copies_of_texts) {
   EXPECT_EQ(spec.name, spec.id);
 }
 
+struct cleans_up {
+  static void terminate(const exit_reason&) {}
+};
+struct traps : cleans_up {
+  static constexpr bool traps_exits = true;
+};
+struct means_it : cleans_up {
+  static constexpr bool traps_exits = false;
+};
+// The warning itself cannot be tested here: it would be an error of this file.
+static_assert(detail::terminate_in_vain<cleans_up>);
+static_assert(!detail::terminate_in_vain<traps> && !detail::terminate_in_vain<means_it>);
+static_assert(!detail::terminate_in_vain<plain_server>, "it has no terminate");
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST(child, with_a_terminate_that_does_not_run_is_a_child_all_the_same) {
+  EXPECT_EQ(child<cleans_up>().id, "cleans_up");
+  EXPECT_TRUE(child<cleans_up>().start);
+}
+#pragma GCC diagnostic pop
+
 TEST(child, may_be_a_function_which_needs_an_id) {
   EXPECT_EQ(child(body).id, "");
   EXPECT_FALSE(check(child(body)));

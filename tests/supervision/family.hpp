@@ -33,6 +33,7 @@ struct worker {
     using reply = int;
   };
   using protocol = coppice::protocol<finish, ping>;
+  static constexpr bool traps_exits = false;  // the constructor decides
 
   worker(self& me, journal* into, std::string who, bool trap, bool is_stubborn)
       : book{into}, id{std::move(who)}, stubborn{is_stubborn} {

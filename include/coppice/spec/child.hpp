@@ -133,6 +133,9 @@ template <class T, class... Args>
 concept owns_child_spec = requires(Args&&... args) {
   { T::child_spec(std::forward<Args>(args)...) } -> std::convertible_to<coppice::child_spec>;
 };
+/// A class with a `terminate` that does not run when its supervisor stops it, and that does not say that this is meant.
+template <class T>
+concept terminate_in_vain = has_terminate<T> && !requires { T::traps_exits; };
 template <class F, class... Args>
 concept start_function = std::is_invocable_r_v<task<start_result>, F, self&, std::decay_t<Args>...>;
 
@@ -158,25 +161,41 @@ template <class T, class... Args>
   }
 }
 
+/// What `child<T>(args...)` returns.
+template <class T, class... Args>
+[[nodiscard]] child_spec spec_of_child(Args&&... args) {
+  if constexpr (owns_child_spec<T, Args...>) {
+    return T::child_spec(std::forward<Args>(args)...);
+  } else if constexpr (supervisor_module<T, Args...>) {
+    using by = typename supervised_by<decltype(T::init(std::declval<const std::decay_t<Args>&>()...))>::type;
+    using init = module_init<T, std::decay_t<Args>...>;
+    auto spec = derived_spec<T>(std::make_shared<object_recipe<by, init>>(
+        init{std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)}));
+    spec.type = child_type::supervisor;
+    return spec;
+  } else {
+    static_assert(object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
+    return derived_spec<T>(recipe_of<T>(std::forward<Args>(args)...));
+  }
+}
+
 }  // namespace detail
 
 /// The spec of a child that is a server of type `T`, or a supervisor that `T::init` describes. Every start makes the
 /// child from copies of `args`. If there is a `T::child_spec(args...)`, returns what that returns.
 template <class T, class... Args>
 [[nodiscard]] child_spec child(Args&&... args) {
-  if constexpr (detail::owns_child_spec<T, Args...>) {
-    return T::child_spec(std::forward<Args>(args)...);
-  } else if constexpr (detail::supervisor_module<T, Args...>) {
-    using by = typename detail::supervised_by<decltype(T::init(std::declval<const std::decay_t<Args>&>()...))>::type;
-    using init = detail::module_init<T, std::decay_t<Args>...>;
-    auto spec = detail::derived_spec<T>(std::make_shared<detail::object_recipe<by, init>>(
-        init{std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)}));
-    spec.type = child_type::supervisor;
-    return spec;
-  } else {
-    static_assert(detail::object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
-    return detail::derived_spec<T>(detail::recipe_of<T>(std::forward<Args>(args)...));
-  }
+  return detail::spec_of_child<T>(std::forward<Args>(args)...);
+}
+/// The same with a warning of the compiler. It is shown where the child is used, also if this header is a system
+/// header.
+template <class T, class... Args>
+  requires detail::terminate_in_vain<T>
+[[nodiscard, deprecated("its class has a `terminate`, which does not run when a supervisor stops it, because the class "
+                        "does not trap exits; "
+                        "state `static constexpr bool traps_exits = true;`, or `= false` if that is meant")]] child_spec
+child(Args&&... args) {
+  return detail::spec_of_child<T>(std::forward<Args>(args)...);
 }
 
 /// The spec of a child that is a function: either a body, `task<> body(self&, args...)`, whose start is done as soon as
@@ -197,7 +216,7 @@ template <class F, class... Args>
 /// One child of each type: `children_of<database, cache, web_server>()`.
 template <class... Ts>
 [[nodiscard]] std::vector<child_spec> children_of() {
-  return {child<Ts>()...};
+  return {detail::spec_of_child<Ts>()...};
 }
 
 /// Makes specs of children that have their first arguments in common, for example `const auto workers =
@@ -212,8 +231,9 @@ class child_template_of {
   }
   template <class... Args>
   [[nodiscard]] child_spec operator()(Args&&... args) const {
-    child_spec spec =
-        std::apply([&](const Common&... common) { return child<T>(common..., std::forward<Args>(args)...); }, common_);
+    child_spec spec = std::apply(
+        [&](const Common&... common) { return detail::spec_of_child<T>(common..., std::forward<Args>(args)...); },
+        common_);
     for (const child_options& c : changes_) spec = std::move(spec).with(c);
     return spec;
   }

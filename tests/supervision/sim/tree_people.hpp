@@ -30,6 +30,7 @@ inline std::chrono::nanoseconds some_wait(program& p) {
 /// A server.
 class member {
  public:
+  static constexpr bool traps_exits = false;  // the constructor decides
   using protocol = coppice::protocol<deed>;
 
   member(self& me, program* p, std::size_t number) : program_{p}, number_{number} {
