@@ -1,10 +1,9 @@
 #include "internal/process_runner.hpp"
 
-#include <cxxabi.h>
-
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/event_stream.hpp>
 
+#include "internal/failure_text.hpp"
 #include "internal/kernel_parts.hpp"
 
 namespace coppice::detail {
@@ -19,33 +18,22 @@ void throw_no_process_here() {
 
 namespace {
 
-std::string demangled(const char* mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text{abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
-  return status == 0 ? text.get() : mangled;
-}
-
-/// The last name is cached: demangling costs as much as throwing, and failures repeat.
-const std::string& type_name_of(const std::type_info& type) {
-  thread_local std::pair<const std::type_info*, std::string> last;
-  if (last.first != &type) last = {&type, demangled(type.name())};
-  return last.second;
-}
-
 /// Works for any exception, and even when there is no memory to describe it.
-exit_reason reason_of(const std::type_info& type, const char* what, const turn& t) noexcept {
+template <class Describe>
+exit_reason reason_by(const Describe& describe, const turn& t) noexcept {
   try {
-    return exit_reason::error(type == typeid(void) ? "unknown" : type_name_of(type), what != nullptr ? what : "",
+    failure_text x = describe();
+    return exit_reason::error(std::move(x.type), std::move(x.text),
                               t.message != nullptr ? std::string{t.message->name} : "");
   } catch (...) {
     return exit_reason::killed();
   }
 }
 
-exit_reason reason_of_unknown(const turn& t) noexcept {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  return reason_of(type != nullptr ? *type : typeid(void), "", t);
+exit_reason reason_of(const std::exception& x, const turn& t) noexcept {
+  return reason_by([&] { return text_of(x); }, t);
 }
+exit_reason reason_of_unknown(const turn& t) noexcept { return reason_by(text_of_other, t); }
 
 verdict make_body(body& nobody, turn& t, envelope& e) {
   t.born = nullptr;
@@ -68,15 +56,13 @@ exit_reason reason_of_failure(const turn& t) noexcept {
   } catch (const exit_with& x) {
     return x.reason();
   } catch (const std::exception& x) {
-    return reason_of(typeid(x), x.what(), t);
+    return reason_of(x, t);
   } catch (...) {
     return reason_of_unknown(t);
   }
 }
 
-exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept {
-  return reason_of(typeid(x), x.what(), t);
-}
+exit_reason reason_of_failure(const std::exception& x, const turn& t) noexcept { return reason_of(x, t); }
 
 // ---- running
 
@@ -108,7 +94,7 @@ void process_runner::terminate(body& b, turn& t) {
   } catch (const exit_with& x) {  // caught by type: throwing once more would double the cost
     t.ending = x.reason();
   } catch (const std::exception& x) {
-    t.ending = reason_of(typeid(x), x.what(), t);
+    t.ending = reason_of(x, t);
   } catch (...) {
     t.ending = reason_of_unknown(t);
   }
@@ -226,7 +212,7 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
   }
 } catch (const broken_invariant& broken) {
   if (p.process == nullptr) throw;  // there is no process to end: the worker ends the program
-  t.ending = reason_of(typeid(broken), broken.what(), t);
+  t.ending = reason_of(broken, t);
   return verdict::ended;
 }
 
@@ -286,7 +272,7 @@ process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& 
   return ahead::goes_on;
 } catch (const broken_invariant& broken) {
   if (p.process == nullptr) throw;  // there is no process to end: the worker ends the program
-  t.ending = reason_of(typeid(broken), broken.what(), t);
+  t.ending = reason_of(broken, t);
   return ahead::ends;
 }
 
