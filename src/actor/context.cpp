@@ -160,11 +160,11 @@ void context::expect_answer(const std::shared_ptr<detail::future_base>& f, std::
   detail::future_handling{core_, turn_}.expect_answer(f, timeout);
 }
 
-void context::log(log_level level, std::string_view text, std::initializer_list<log_field> fields) {
-  if (!turn_.k->logs(level)) return;
+void context::log(log_part part, log_level level, std::string_view text, std::initializer_list<log_field> fields) {
+  if (!turn_.k->logs(level, part)) return;
   std::vector<log_field> all{{"actor", path()}};
   all.insert(all.end(), fields.begin(), fields.end());
-  turn_.k->log(level, text, all);
+  turn_.k->log(part, level, text, all);
 }
 
 }  // namespace coppice::actor

@@ -2,6 +2,8 @@
 // follows it.
 #include "internal/fault_handling.hpp"
 
+#include <array>
+
 #include "internal/child_processes.hpp"
 #include "internal/child_stopping.hpp"
 #include "internal/life_cycle.hpp"
@@ -95,12 +97,15 @@ directive fault_handling::ask_instance(const child_failure& f) {
 
 void fault_handling::announce(const child_record& c, const exit_reason& why, const judgement& j) {
   // A stop is logged when the process ends, an escalation by the parent that decides about it in the end.
-  if ((j.what == directive::resume || j.what == directive::restart) && host().logs(log_level::warning))
-    host().log_throttled(flood::failures, log_level::warning, "actor failed",
-                         {{"pid", to_string(c.who)},
-                          {"name", c.name},
-                          {"reason", why.to_string()},
-                          {"answer", std::string{to_string(j.what)}}});
+  const bool goes_on = j.what == directive::resume || j.what == directive::restart;
+  if (goes_on && host().logs(log_level::warning, log_parts::actor)) {
+    const std::array<log_field, 4> fields{{{"pid", to_string(c.who)},
+                                           {"name", c.name},
+                                           {"reason", why.to_string()},
+                                           {"answer", std::string{to_string(j.what)}}}};
+    host().log_throttled({"actor failed", std::hash<pid>{}(c.who)}, log_parts::actor, log_level::warning,
+                         "actor failed", fields);
+  }
   if (host().events().wanted(plain<supervision_event>))
     host().events().publish(supervision_event{
         .parent = me_.id(), .child = c.who, .name = c.name, .reason = why, .what = j.what, .after = j.after});

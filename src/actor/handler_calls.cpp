@@ -114,7 +114,7 @@ void handler_calls::note_received(const message_type& type) {
 
 void handler_calls::log_ignored_exception(std::string_view hook) {
   host().log(
-      log_level::error, "exception in life-cycle hook ignored",
+      log_parts::actor, log_level::error, "exception in life-cycle hook ignored",
       {{"pid", to_string(me_.id())}, {"hook", std::string{hook}}, {"reason", reason_of_failure(t_).to_string()}});
 }
 

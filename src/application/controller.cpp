@@ -107,8 +107,8 @@ class controller {
     ensure(may_follow(apps_[i].state, now), "an application went to a state that cannot follow its last one");
     apps_[i].state = now;
     if (now == application_state::ended) apps_[i].top = {};
-    me_.log(log_level::info, "application " + in_quotes(name_of(i)) + ": " + std::string{to_string(now)},
-            {{"application", name_of(i)}});
+    me_.log(log_parts::application, log_level::info,
+            "application " + in_quotes(name_of(i)) + ": " + std::string{to_string(now)}, {{"application", name_of(i)}});
     me_.publish(application_event{.now = now, .name = name_of(i), .text = std::move(text)});
   }
 
@@ -183,7 +183,8 @@ class controller {
     apps_[i].why = "it could not be started";
     become(i, application_state::ended, why);
     const std::string text = "application " + in_quotes(name_of(i)) + " could not be started: " + why;
-    me_.log(temporary(i) ? log_level::warning : log_level::error, text, {{"application", name_of(i)}});
+    me_.log(log_parts::application, temporary(i) ? log_level::warning : log_level::error, text,
+            {{"application", name_of(i)}});
     if (!temporary(i)) stop({.what = program_end::start_failed, .text = text}, text);
   }
 
@@ -196,7 +197,7 @@ class controller {
     become(i, application_state::ended, why);
     const std::string text = "application " + in_quotes(name_of(i)) + " ended: " + why;
     const log_level level = temporary(i) ? log_level::warning : log_level::error;
-    if (!by_us) me_.log(done ? log_level::info : level, text, {{"application", name_of(i)}});
+    if (!by_us) me_.log(log_parts::application, done ? log_level::info : level, text, {{"application", name_of(i)}});
     if (stopping_) {
       stop_next();
       return;
@@ -229,7 +230,7 @@ class controller {
     stopping_ = true;
     outcome_ = std::move(out);
     // A failure was logged before. A signal is logged as a warning, so that its sender sees that it was received.
-    me_.log(outcome_.what == program_end::stopped ? log_level::warning : log_level::info,
+    me_.log(log_parts::application, outcome_.what == program_end::stopped ? log_level::warning : log_level::info,
             "the program stops in order: " + why + (signals_ > 0 ? "; a second signal stops it at once" : ""));
     if (program_->how.stop_within) limit_ = me_.start_timer(*program_->how.stop_within);
     stop_next();
@@ -250,7 +251,7 @@ class controller {
   }
 
   void end_hard(program_outcome out) {
-    me_.log(log_level::warning, "the program stops at once", {{"reason", out.text}});
+    me_.log(log_parts::application, log_level::warning, "the program stops at once", {{"reason", out.text}});
     // Parents first, so that they do not see their children end and restart them.
     std::vector<pid> all{me_.id()};
     for (const one& a : apps_)

@@ -159,7 +159,8 @@ class master {
     if (!hook) co_return true;
     const result<void> ran = co_await try_hook(me_, hook, program_->how.args);
     if (!ran)
-      me_.log(log_level::error, "the " + std::string{name} + " hook of application " + in_quotes(app_.name) + " failed",
+      me_.log(log_parts::application, log_level::error,
+              "the " + std::string{name} + " hook of application " + in_quotes(app_.name) + " failed",
               {{"application", app_.name}, {"reason", texts_of(ran.error())}});
     co_return ran.has_value();
   }
@@ -187,7 +188,8 @@ class master {
       co_await collect_ends(left, me_.now() + abandon_after);
     }
     if (!left.open.empty())
-      me_.log(log_level::warning, "processes of an application did not end although they were killed",
+      me_.log(log_parts::application, log_level::warning,
+              "processes of an application did not end although they were killed",
               {{"application", app_.name}, {"count", std::to_string(left.open.size())}});
   }
 

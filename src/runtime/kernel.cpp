@@ -165,12 +165,19 @@ runtime_counters kernel::counters() { return parts_->observer.counters(); }
 event_stream& kernel::events() noexcept { return parts_->events; }
 void kernel::report_stall(slot& p, std::chrono::milliseconds lasting) { parts_->observer.report_stall(p, lasting); }
 void kernel::report_left_behind() { parts_->observer.report_left_behind(); }
-void kernel::log(log_level level, std::string_view text, std::span<const log_field> fields) {
-  if (logs(level)) parts_->log.write(level, text, fields);
+log_level kernel::level_of(log_part part) const noexcept {
+  const auto found = options_.levels.find(part.name);
+  return found != options_.levels.end() ? found->second : options_.level;
 }
-void kernel::log_throttled(flood what, log_level level, std::string_view text,
-                           std::initializer_list<log_field> fields) {
-  if (logs(level)) parts_->log.write_throttled(what, level, text, {fields.begin(), fields.size()});
+void kernel::log(log_part part, log_level level, std::string_view text, std::span<const log_field> fields) {
+  if (logs(level, part)) parts_->log.write(part, level, text, fields);
+}
+void kernel::log_throttled(const flood& about, log_part part, log_level level, std::string_view text,
+                           std::span<const log_field> fields) {
+  if (!logs(level, part)) return;
+  if (level_of(part) == log_level::debug)
+    return parts_->log.write(part, level, text, fields);  // all of them are wanted
+  parts_->log.write_throttled(about, part, level, text, fields);
 }
 
 }  // namespace coppice::detail

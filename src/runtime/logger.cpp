@@ -1,32 +1,76 @@
 #include "internal/logger.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstdio>
+#include <vector>
+
+#include "internal/log_text.hpp"
 
 namespace coppice::detail {
 
-void logger::write(log_level level, std::string_view text, std::span<const log_field> fields) {
-  sink_->write({.level = level, .at = clock_.wall(), .text = text, .fields = fields});
+namespace {
+
+/// The first part of a long text, and its length.
+std::string cut(std::string_view text) {
+  if (text.size() <= longest_log_text) return std::string{text};
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
+  std::size_t end = longest_log_text;
+  for (int i = 0; i < 3 && continues(text[end]); ++i) --end;  // not inside of a UTF-8 character
+  return std::string{text.substr(0, end)} + "... (cut, it has " + std::to_string(text.size()) + " bytes)";
 }
 
-void logger::write_throttled(flood what, log_level level, std::string_view text, std::span<const log_field> fields) {
-  throttle& mine = floods_.at(std::to_underlying(what));
-  std::uint64_t left_out = 0;
+}  // namespace
+
+void logger::write(log_part part, log_level level, std::string_view text, std::span<const log_field> fields) {
+  log_record record{.level = level, .at = clock_.wall(), .text = text, .fields = fields, .part = part.name};
+  const auto as_it_is = [](const log_field& f) { return !f.value.empty() && f.value.size() <= longest_log_text; };
+  if (text.size() <= longest_log_text && std::ranges::all_of(fields, as_it_is)) return sink_->write(record);
+  const std::string shorter = cut(text);
+  std::vector<log_field> kept;
+  for (const log_field& f : fields)
+    if (!f.value.empty()) kept.push_back({f.key, cut(f.value)});
+  record.text = shorter;
+  record.fields = kept;
+  sink_->write(record);
+}
+
+void logger::write_throttled(const flood& about, log_part part, log_level level, std::string_view text,
+                             std::span<const log_field> fields) {
+  const std::size_t hash = std::hash<std::string_view>{}(about.subject) ^ (about.key * 0x9e3779b97f4a7c15U);
+  throttle& mine = floods_.at((hash ^ (hash >> 32U)) % floods_.size());
+  summary before;
   {
     const std::scoped_lock lock{mine.mutex};
     const time_point at = clock_.now();
     if (at - mine.since >= std::chrono::seconds{1}) {
-      left_out = mine.reports > most_in_a_second ? mine.reports - most_in_a_second : 0;
+      before = take_summary(mine);
       mine.since = at;
-      mine.reports = 0;
     }
     if (++mine.reports > most_in_a_second) return;
+    mine.last = {.subject = std::string{about.subject}, .part = part, .level = level};
   }
-  if (left_out != 0) {
-    const log_field more{"and_before", std::to_string(left_out) + " more that were not logged"};
-    write(level, text, {&more, 1});
+  write(before);
+  write(part, level, text, fields);
+}
+
+logger::summary logger::take_summary(throttle& t) {
+  summary taken = std::exchange(t.last, {});
+  const std::uint64_t reports = std::exchange(t.reports, 0);
+  taken.left_out = reports > most_in_a_second ? reports - most_in_a_second : 0;
+  return taken;
+}
+
+void logger::write(const summary& s) {
+  if (s.left_out == 0) return;
+  const log_field more{"and_before", std::to_string(s.left_out) + " more that were not logged"};
+  write(s.part, s.level, s.subject, {&more, 1});
+}
+
+logger::~logger() {
+  try {
+    for (throttle& t : floods_) write(take_summary(t));
+  } catch (...) {  // no memory for the line: nobody can be told
   }
-  write(level, text, fields);
 }
 
 }  // namespace coppice::detail
@@ -44,9 +88,7 @@ std::string_view to_string(log_level level) noexcept {
   return "unknown";
 }
 
-namespace {
-
-std::string timestamp(wall_time at) {
+std::string detail::timestamp(wall_time at) {
   const auto day = std::chrono::floor<std::chrono::days>(at);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss time{std::chrono::floor<std::chrono::milliseconds>(at - day)};
@@ -58,8 +100,10 @@ std::string timestamp(wall_time at) {
   return text.data();
 }
 
-/// Escapes text so that a record stays one line and no value looks like another field.
-void append_escaped(std::string& line, std::string_view text) {
+namespace {
+
+/// Escapes text so that a record stays one line and, in quotes, no value looks like another field.
+void append_escaped(std::string& line, std::string_view text, bool in_quotes) {
   constexpr std::string_view digits = "0123456789abcdef";
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
@@ -68,7 +112,7 @@ void append_escaped(std::string& line, std::string_view text) {
     } else if (code < 0x20 || code == 0x7f) {
       line.append("\\x").append(1, digits[code >> 4U]).append(1, digits[code & 15U]);
     } else {
-      if (c == '\\' || c == '"') line += '\\';
+      if (c == '\\' || (c == '"' && in_quotes)) line += '\\';
       line += c;
     }
   }
@@ -76,16 +120,18 @@ void append_escaped(std::string& line, std::string_view text) {
 void append_value(std::string& line, std::string_view value) {
   const bool plain = value.find_first_of(" =\"\\") == std::string_view::npos;
   if (!plain) line += '"';
-  append_escaped(line, value);
+  append_escaped(line, value, !plain);
   if (!plain) line += '"';
 }
 
 class stderr_log final : public log_sink {
  public:
   void write(const log_record& record) override {
-    std::string line = timestamp(record.at);
-    line.append(" ").append(to_string(record.level)).append("  ");
-    append_escaped(line, record.text);
+    std::string line = detail::timestamp(record.at);
+    line.append(" ").append(to_string(record.level));
+    if (!record.part.empty()) line.append(" ").append(record.part);
+    line += "  ";
+    append_escaped(line, record.text, false);
     for (const log_field& f : record.fields) {
       if (f.value.empty()) continue;
       line.append("  ").append(f.key).append("=");

@@ -1,5 +1,7 @@
 #include "internal/observer.hpp"
 
+#include <array>
+
 #include <coppice/runtime/detail/event_stream.hpp>
 
 #include "internal/claim.hpp"
@@ -172,17 +174,20 @@ void observer::report_left_behind() {
 
 void observer::note_dead_letter(pid to, const envelope& e) {
   if (e.type->is_request()) return;
-  if (kernel_.logs(log_level::info))
-    kernel_.log_throttled(flood::dead_letters, log_level::info, "dead letter",
-                          {{"to", to_string(to)}, {"message", std::string{e.type->name}}});
+  if (kernel_.logs(log_level::info)) {
+    const std::array<log_field, 2> fields{{{"to", to_string(to)}, {"message", std::string{e.type->name}}}};
+    kernel_.log_throttled({"dead letter"}, log_parts::runtime, log_level::info, "dead letter", fields);
+  }
   count_dead_letter(to, e);
 }
 
 void observer::note_unhandled(pid to, const envelope& e) {
-  if (kernel_.logs(log_level::warning))
-    kernel_.log_throttled(
-        flood::unhandled, log_level::warning, "no handler for a message; is it in the protocol of the receiver?",
-        {{"pid", to_string(to)}, {"name", kernel_.name_of(to)}, {"message", std::string{e.type->name}}});
+  if (kernel_.logs(log_level::warning)) {
+    constexpr std::string_view text = "no handler for a message; is it in the protocol of the receiver?";
+    const std::array<log_field, 3> fields{
+        {{"pid", to_string(to)}, {"name", kernel_.name_of(to)}, {"message", std::string{e.type->name}}}};
+    kernel_.log_throttled({text}, log_parts::runtime, log_level::warning, text, fields);
+  }
   if (!e.type->is_request()) count_dead_letter(to, e);
 }
 

@@ -23,7 +23,7 @@ std::string name_of(const stop_target& target) {
 }
 
 void log_line(kernel& k, log_level level, stop_step step, const stop_target& target, const std::string& text) {
-  k.log(level, name_of(target) + text,
+  k.log(log_parts::supervision, level, name_of(target) + text,
         {{"pid", to_string(target.who)}, {"by", to_string(target.by)}, {"step", std::string{name_of(step)}}});
 }
 
@@ -35,7 +35,7 @@ void log_step(kernel& k, stop_step step, const stop_target& target, std::optiona
   const log_level level = !waited && !frozen           ? log_level::debug
                           : step == stop_step::abandon ? log_level::error
                                                        : log_level::warning;
-  if (!k.logs(level)) return;
+  if (!k.logs(level, log_parts::supervision)) return;
   switch (step) {
     case stop_step::ask:
       log_line(k, level, step, target,
@@ -75,7 +75,7 @@ taken_step take_step(kernel& k, stop_ladder& ladder, const stop_limits& limits, 
   const bool abandoned = carry_out(k, rung.what, target, waited, ask_with);
   const bool in_vain = rung.what == stop_step::abandon && !abandoned && before != stop_step::abandon;
   // A process that is not alive here is still in its destructors: its end has not been reported yet.
-  if (in_vain && k.logs(log_level::error))
+  if (in_vain && k.logs(log_level::error, log_parts::supervision))
     log_line(k, log_level::error, rung.what, target,
              " did not end within " + to_string(*waited) + " after it was killed and can't be abandoned: " +
                  (k.alive(target.who) ? "it is about to end" : "it is ending; perhaps a destructor does not return"));

@@ -14,11 +14,13 @@ struct recorder final : log_sink {
   struct line {
     log_level level;
     std::string text;
-    std::map<std::string, std::string> fields;
+    std::map<std::string, std::string> fields{};
+    std::string part{};
   };
   void write(const log_record& record) override {
     const std::scoped_lock lock{mutex};
     line& added = lines.emplace_back(record.level, std::string{record.text});
+    added.part = record.part;
     for (const log_field& f : record.fields) added.fields[std::string{f.key}] = f.value;
     timed &= record.at != wall_time{};
   }

@@ -227,7 +227,10 @@ class context {
 
   // -- logs, events and names
 
-  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
+  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    log(log_parts::program, level, text, fields);
+  }
+  void log(log_part part, log_level level, std::string_view text, std::initializer_list<log_field> fields = {});
   template <class E>
   void publish(const E& event) {
     me().publish(event);

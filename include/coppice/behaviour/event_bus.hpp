@@ -214,7 +214,7 @@ class event_bus {
     }
   }
   void failed(place at, const exit_reason& why, self& me) {
-    me.log(log_level::error, "event handler removed",
+    me.log(log_parts::behaviour, log_level::error, "event handler removed",
            {{"bus", to_string(me.id())}, {"handler", at->id}, {"reason", why.to_string()}});
     me.publish(handler_removed{me.id(), at->id, why});
     drop(at, why, me);
@@ -223,7 +223,7 @@ class event_bus {
     try {
       at->handler->terminate(why, me);
     } catch (...) {
-      me.log(log_level::error, "event handler threw in terminate while it was removed",
+      me.log(log_parts::behaviour, log_level::error, "event handler threw in terminate while it was removed",
              {{"bus", to_string(me.id())},
               {"handler", at->id},
               {"reason", detail::reason_of_failure(*detail::turn_here()).to_string()}});

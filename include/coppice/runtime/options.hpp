@@ -2,7 +2,10 @@
 /// How a runtime is set up. The defaults suit a service that has the machine for itself.
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
 #include <coppice/runtime/log.hpp>
 #include <coppice/runtime/pid.hpp>
@@ -29,6 +32,8 @@ struct runtime_options {
   std::uint32_t processes = 1U << 24U;
   /// Log records below this level are not written. Default: warning.
   log_level level = log_level::warning;
+  /// Other levels for some parts: `{{"supervision", log_level::info}, {"db", log_level::debug}}`, see `log_part`.
+  std::map<std::string, log_level, std::less<>> levels{};
   /// Where log records go. Default: standard error.
   std::shared_ptr<log_sink> log{};
   /// This runtime's number among the nodes that talk to each other. Default: one that is new in this program.

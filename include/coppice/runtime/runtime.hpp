@@ -179,7 +179,10 @@ class runtime {
     kernel_->events().publish(event);
   }
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
-    kernel_->log(level, text, fields);
+    kernel_->log(log_parts::program, level, text, fields);
+  }
+  void log(log_part part, log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    kernel_->log(part, level, text, fields);
   }
 
   // -- other nodes

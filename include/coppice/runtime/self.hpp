@@ -217,7 +217,10 @@ class self {
     kernel_->events().publish(event);
   }
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
-    kernel_->log(level, text, fields);
+    kernel_->log(log_parts::program, level, text, fields);
+  }
+  void log(log_part part, log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    kernel_->log(part, level, text, fields);
   }
   [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
   /// For other threads, which may use it also after the end of the runtime; see handle.hpp.

@@ -12,22 +12,40 @@ namespace coppice::detail {
 class logger {
  public:
   logger(std::shared_ptr<log_sink> sink, clock& c) noexcept : sink_{std::move(sink)}, clock_{c} {}
+  logger(const logger&) = delete;
+  logger& operator=(const logger&) = delete;
+  /// Writes how many records were left out since the last ones.
+  ~logger();
 
-  void write(log_level level, std::string_view text, std::span<const log_field> fields);
-  /// Writes the first records of a kind in each second. The number of those left out is written before the next record
-  /// of that kind.
-  void write_throttled(flood what, log_level level, std::string_view text, std::span<const log_field> fields);
+  /// Fields without a value are left out, and long texts are cut.
+  void write(log_part part, log_level level, std::string_view text, std::span<const log_field> fields);
+  /// Writes the first records of a flood in each second. The number of those left out is written before the next
+  /// record of that flood.
+  void write_throttled(const flood& about, log_part part, log_level level, std::string_view text,
+                       std::span<const log_field> fields);
 
  private:
   static constexpr std::uint64_t most_in_a_second = 10;
+  /// The records of a second that were left out.
+  struct summary {
+    std::string subject;
+    log_part part{};
+    log_level level = log_level::info;
+    std::uint64_t left_out = 0;
+  };
+  /// Floods with the same hash share one, so that their number needs no limit.
   struct throttle {
     std::mutex mutex;
     time_point since{};
     std::uint64_t reports = 0;
+    summary last;
   };
+  [[nodiscard]] static summary take_summary(throttle& t);
+  void write(const summary& s);
+
   std::shared_ptr<log_sink> sink_;
   clock& clock_;
-  std::array<throttle, 3> floods_;
+  std::array<throttle, 64> floods_;
 };
 
 }  // namespace coppice::detail

@@ -1,5 +1,8 @@
 #pragma once
 /// What supervisors write to the log and publish.
+#include <array>
+#include <span>
+
 #include <coppice/supervision/child_history.hpp>
 
 namespace coppice::detail {
@@ -13,21 +16,38 @@ struct child_report {
   const exit_reason& reason;
 };
 
+/// In a crash loop these come without end: they are limited for each child.
+[[nodiscard]] inline bool comes_in_floods(const child_report& r) noexcept {
+  using kind = supervisor_event::kind;
+  if (r.what == kind::exited) return r.reason.abnormal();
+  return r.what == kind::restarted || r.what == kind::delayed || r.what == kind::start_failed;
+}
+/// Failures that are results (at `info`) do not use up the room of those that are errors.
+[[nodiscard]] inline std::size_t flood_key(pid supervisor, log_level level) noexcept {
+  return std::hash<pid>{}(supervisor) ^ (static_cast<std::size_t>(level) << 56U);
+}
+
+inline void write(self& me, const child_report& r, std::string_view line) {
+  const std::string event{to_string(r.what)};
+  const std::array<log_field, 4> all{
+      {{"supervisor", to_string(me.id())}, {"child", r.child}, {"event", event}, {"pid", to_string(r.who)}}};
+  const auto fields = std::span<const log_field>{all}.first(r.who ? 4 : 3);
+  kernel& k = me.host();
+  if (!comes_in_floods(r)) return k.log(log_parts::supervision, r.level, line, fields);
+  const std::string subject = "child '" + r.child + "': " + event;
+  k.log_throttled({subject, flood_key(me.id(), r.level)}, log_parts::supervision, r.level, line, fields);
+}
+
 /// Writes a line to the log and publishes a `supervisor_event`. `text()` makes the line; it is called only if the line
 /// is logged or the event has subscribers.
 template <class Text>
 void report(self& me, const child_report& r, Text&& text) {
   kernel& k = me.host();
-  const bool logs = k.logs(r.level);
+  const bool logs = k.logs(r.level, log_parts::supervision);
   const bool wanted = k.events().wanted(plain<supervisor_event>);
   if (!logs && !wanted) return;
   std::string line = text();
-  if (logs)
-    k.log(r.level, line,
-          {{"supervisor", to_string(me.id())},
-           {"child", r.child},
-           {"pid", to_string(r.who)},
-           {"event", std::string{to_string(r.what)}}});
+  if (logs) write(me, r, line);
   if (wanted)
     k.events().publish(supervisor_event{.what = r.what,
                                         .supervisor = me.id(),

@@ -184,14 +184,16 @@ class log_of_events final : public log_sink {
  public:
   explicit log_of_events(program& p) : program_{p} {}
   void write(const log_record& record) override {
-    if (record.fields.size() != 4 || record.fields[0].key != "supervisor") return;
+    std::map<std::string_view, std::string> fields;
+    for (const log_field& f : record.fields) fields[f.key] = f.value;
+    if (!fields.contains("event")) return;
     entry e{.what = entry::kind::told,
-            .sup = program_.named(record.fields[0].value),
-            .id = record.fields[1].value,
-            .who = program_.named(record.fields[2].value)};
+            .sup = program_.named(fields["supervisor"]),
+            .id = fields["child"],
+            .who = program_.named(fields["pid"])};
     for (const event kind : {event::started, event::start_failed, event::exited, event::stopped, event::restarted,
                              event::delayed, event::abandoned, event::gave_up, event::shut_down})
-      if (to_string(kind) == record.fields[3].value) e.said = kind;
+      if (to_string(kind) == fields["event"]) e.said = kind;
     if (e.said == event::started || e.said == event::restarted)
       if (attempt* a = program_.find(e.who)) a->started = true;
     e.still_alive = e.who && program_.rt->alive(e.who);

@@ -74,7 +74,7 @@ class run {
 inline void run::play() {
   node_ = &world_.add_node("trees", {.stall_after = 20ms,
                                      .processes = 1U << 12U,
-                                     .level = log_level::info,
+                                     .level = log_level::debug,  // so that no report is left out
                                      .log = std::make_shared<log_of_events>(program_)});
   program_.rt = &node_->rt();
   const pid sees = rt().spawn(observer, &program_);

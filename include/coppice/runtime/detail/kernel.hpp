@@ -71,8 +71,12 @@ struct start_letter : envelope {
   start_letter(const message_type* t, birth&& b) : envelope{t}, with{std::move(b)} {}
 };
 
-/// Reports that may come in floods. Of each kind the first few in a second are logged, then only their number.
-enum class flood : std::uint8_t { dead_letters, unhandled, failures };
+/// Reports that may come in floods. Of those with the same subject and key the first few in a second are logged, then
+/// only their number.
+struct flood {
+  std::string_view subject;  // the text of the record that gives their number
+  std::size_t key = 0;
+};
 
 class kernel : public std::enable_shared_from_this<kernel> {
  public:
@@ -232,14 +236,20 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
   [[nodiscard]] event_stream& events() noexcept;
-  [[nodiscard]] bool logs(log_level level) const noexcept {
+  [[nodiscard]] bool logs(log_level level, log_part part = log_parts::runtime) const noexcept {
+    if (!options_.levels.empty()) [[unlikely]]
+      return level >= level_of(part) && level_of(part) != log_level::off;
     return level >= options_.level && options_.level != log_level::off;
   }
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
-    log(level, text, std::span<const log_field>{fields.begin(), fields.size()});
+    log(log_parts::runtime, level, text, fields);
   }
-  void log(log_level level, std::string_view text, std::span<const log_field> fields);
-  void log_throttled(flood what, log_level level, std::string_view text, std::initializer_list<log_field> fields);
+  void log(log_part part, log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+    log(part, level, text, std::span<const log_field>{fields.begin(), fields.size()});
+  }
+  void log(log_part part, log_level level, std::string_view text, std::span<const log_field> fields);
+  void log_throttled(const flood& about, log_part part, log_level level, std::string_view text,
+                     std::span<const log_field> fields);
 
   // -- for schedulers
   [[nodiscard]] scheduler& sched() noexcept { return *scheduler_; }
@@ -274,6 +284,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] kernel_parts& parts() noexcept { return *parts_; }
 
  private:
+  [[nodiscard]] log_level level_of(log_part part) const noexcept;
   void send_elsewhere(pid to, envelope* e);
   [[nodiscard]] bool put_under_policy(pid to, envelope* e);
   void note_busy(turn& t, slot& p) noexcept {
