@@ -133,15 +133,16 @@ void child_stopping::on(const signals::stop_child_process& s) {
 
 // ---- the end of a child
 
-void child_stopping::child_ended(pid who, const exit_reason& reason) {
+void child_stopping::child_ended(const exited& end) {
+  const pid who = end.from;
   child_record* c = me_.find_child(who);
   if (c == nullptr) return;
   host().disarm(c->stop_timer);
   if (c->spec) host().disarm(c->restart_timer);
   if (c->start_again && me_.is_active()) return child_processes{me_, t_}.start_again(*c);
-  if (c->spec && !c->stopping && is_failure(*c->spec, reason) && me_.is_active())
-    return fault_handling{me_, t_}.on(
-        signals::child_failed{.child = who, .instance = c->instance, .has_instance = false, .reason = reason});
+  if (c->spec && !c->stopping && is_failure(*c->spec, end.reason) && me_.is_active())
+    return fault_handling{me_, t_}.on(signals::child_failed{
+        .child = who, .instance = c->instance, .has_instance = false, .reason = end.reason, .logged = end.reported});
   remove(who);
 }
 

@@ -58,8 +58,7 @@ void ends_of_others::receive_terminated(envelope& e) {
 bool ends_of_others::receive_exited(envelope& e) {
   const exited& x = static_cast<letter<exited>&>(e).body;
   if (x.linked && me_.find_child(x.from) != nullptr) {
-    const exited end = take_body<exited>(e);
-    child_stopping{me_, t_}.child_ended(end.from, end.reason);
+    child_stopping{me_, t_}.child_ended(take_body<exited>(e));
     return true;
   }
   if (host().is_stop_from_parent(*t_.p, x)) {  // the parent tells it to stop

@@ -53,7 +53,7 @@ void fault_handling::decide_about(child_record& c, const signals::child_failed& 
     if (!c.spec) signal_to(c.who, signals::resume{});  // it was suspended together with its siblings
     return;
   }
-  announce(c, f.reason, j);
+  announce(c, f, j);
   carry_out(c, j, f);
 }
 
@@ -95,20 +95,20 @@ directive fault_handling::ask_instance(const child_failure& f) {
   return me_.type_of_actor().decide(me_, self, f);
 }
 
-void fault_handling::announce(const child_record& c, const exit_reason& why, const judgement& j) {
+void fault_handling::announce(const child_record& c, const signals::child_failed& f, const judgement& j) {
   // A stop is logged when the process ends, an escalation by the parent that decides about it in the end.
   const bool goes_on = j.what == directive::resume || j.what == directive::restart;
-  if (goes_on && host().logs(log_level::warning, log_parts::actor)) {
+  if (goes_on && !f.logged && host().logs(log_level::warning, log_parts::actor)) {
     const std::array<log_field, 4> fields{{{"pid", to_string(c.who)},
                                            {"name", c.name},
-                                           {"reason", why.to_string()},
+                                           {"reason", f.reason.to_string()},
                                            {"answer", std::string{to_string(j.what)}}}};
     host().log_throttled({"actor failed", std::hash<pid>{}(c.who)}, log_parts::actor, log_level::warning,
                          "actor failed", fields);
   }
   if (host().events().wanted(plain<supervision_event>))
     host().events().publish(supervision_event{
-        .parent = me_.id(), .child = c.who, .name = c.name, .reason = why, .what = j.what, .after = j.after});
+        .parent = me_.id(), .child = c.who, .name = c.name, .reason = f.reason, .what = j.what, .after = j.after});
 }
 
 // ---- 3. the parent carries out its decision
@@ -137,8 +137,9 @@ void fault_handling::restart_instead_of_resume(child_record& c) {
   const exit_reason cause = c.last_failure.value_or(exit_reason{});
   judgement j{.what = directive::restart, .all = rules.all};
   if (!rules.custom) limit_restart(c, rules.options, j);
-  announce(c, cause, j);
-  carry_out(c, j, {.child = c.who, .instance = c.instance, .reason = cause});
+  const signals::child_failed failure{.child = c.who, .instance = c.instance, .reason = cause};
+  announce(c, failure, j);
+  carry_out(c, j, failure);
 }
 
 void fault_handling::schedule_restart(child_record& c, const judgement& j, const exit_reason& cause) {
@@ -262,7 +263,7 @@ void fault_handling::let_guardian_decide(const exit_reason& why, const std::exce
       stop_with = reason_of_failure(t_);
     }
   }
-  announce(own, why, j);
+  announce(own, failure, j);
   // The decision is carried out by signals, because this may run inside of a handler.
   switch (j.what) {
     case directive::resume: return signal_to(me_.id(), signals::resume_own_failure{me_.instance_number});

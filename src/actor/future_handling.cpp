@@ -59,7 +59,10 @@ void future_handling::receive_reply(envelope& e) {
   if (e.type == &plain<continuation_ready>) return run_continuations(take_body<continuation_ready>(e).future);
   if (e.type == &plain<child_ended>) {
     const child_ended end = take_body<child_ended>(e);
-    return child_stopping{me_, t_}.child_ended(end.who, end.reason);
+    return child_stopping{me_, t_}.child_ended({.from = end.who,
+                                                .reason = end.reason,
+                                                .linked = true,
+                                                .reported = end.reason.what() == exit_reason::kind::error});
   }
   mail_origin origin;
   void* answer = e.type->mail.open != nullptr ? e.type->mail.open(e, origin) : nullptr;

@@ -1,5 +1,8 @@
 #include "internal/lifecycle.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/event_stream.hpp>
 
@@ -113,6 +116,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   fast_lane::unmark(p);
   const bool parent_linked = p.is(slot::parent_linked);
   const bool born_linked = p.is(slot::born_linked);
+  const bool parent_reports = parent_linked && p.is(slot::parent_reports);
   const pid parent = pid::from_parts(table_.node(), p.parent_index, p.parent_serial);
   if (to_destroy != nullptr) p.process = nullptr;
   // From here on the process is not alive for any other process, and its messages are dead letters.
@@ -137,15 +141,19 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     free_side(p);
     return;
   }
-  if ((why.what() == exit_reason::kind::error && kernel_.logs(log_level::error)) ||
-      parts.events.wanted(plain<process_ended>))
-    report_end(me, why, std::move(texts).value_or(name_table::entry{}));
+  bool reported = false;
+  if (why.abnormal()) [[unlikely]] {
+    const bool held = p.side != nullptr && holds_failure(*p.side);
+    reported = held || (why.what() == exit_reason::kind::error && !parent_reports);
+    log_failure(me, why, held ? log_level::info : parent_reports ? log_level::debug : log_level::error, texts);
+  }
+  if (parts.events.wanted(plain<process_ended>)) publish_end(me, why, std::move(texts).value_or(name_table::entry{}));
   if (parent_linked)
-    parts.exits.send(parent, {me, why, true});
+    parts.exits.send(parent, {.from = me, .reason = why, .linked = true, .reported = reported});
   else if (born_linked)
     kernel_.send(parent, signal::notice, make_letter<child_ended>(plain<child_ended>, me, why));
   if (p.side != nullptr) {
-    parts.links.notify_end(*p.side, me, why);
+    parts.links.notify_end(*p.side, me, why, reported);
     parts.process_timers.cancel_all(*p.side);
     if (!p.side->replies.empty()) fail_pending_replies(*p.side, why);
     if (!p.side->futures.empty()) parts.futures.fail_all(*p.side, why);
@@ -176,10 +184,32 @@ void lifecycle::fail_pending_replies(const side_block& side, const exit_reason& 
   }
 }
 
-void lifecycle::report_end(pid me, const exit_reason& why, name_table::entry texts) {
-  if (why.what() == exit_reason::kind::error && kernel_.logs(log_level::error))
-    kernel_.log(log_level::error, "process ended",
-                {{"pid", to_string(me)}, {"name", texts.name}, {"label", texts.label}, {"reason", why.to_string()}});
+/// Whether the end of the process is a result that another process holds.
+bool lifecycle::holds_failure(const side_block& side) {
+  return std::ranges::any_of(side.replies, [](const auto& weak) {
+    const auto reply = weak.lock();
+    return reply && reply->holds_failure && !reply->answered.load(std::memory_order_relaxed);
+  });
+}
+
+void lifecycle::log_failure(pid me, const exit_reason& why, log_level level,
+                            const std::optional<name_table::entry>& texts) {
+  if (why.what() != exit_reason::kind::error || !kernel_.logs(level)) return;
+  const std::array<log_field, 4> fields{{{"pid", to_string(me)},
+                                         {"name", texts ? texts->name : std::string{}},
+                                         {"label", texts ? texts->label : std::string{}},
+                                         {"reason", why.to_string()}}};
+  // By type and message, not by text: texts of one failure often differ in a number or a time.
+  const std::hash<std::string_view> hash;
+  const std::size_t kind = hash(why.exception_type()) ^ (hash(why.message()) << 1U) ^ (hash(fields[1].value) << 2U);
+  kernel_.log_throttled({"process ended", kind}, log_parts::runtime, level, "process ended", fields);
+}
+
+void lifecycle::log_unreported(const exited& x) {
+  if (x.linked && !x.reported) log_failure(x.from, x.reason, log_level::error, std::nullopt);
+}
+
+void lifecycle::publish_end(pid me, const exit_reason& why, name_table::entry texts) {
   kernel_.events().publish(
       process_ended{.who = me, .name = std::move(texts.name), .label = std::move(texts.label), .reason = why});
 }

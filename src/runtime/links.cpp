@@ -224,11 +224,12 @@ void links::apply_ahead(slot& p, envelope& e) {
 
 // ---- the end
 
-void links::notify_end(const side_block& side, pid me, const exit_reason& why) {
+void links::notify_end(const side_block& side, pid me, const exit_reason& why, bool reported) {
   // Only the owner of the process changes the block, so sending does not change it meanwhile.
   side.links.for_each([&](pid other, const link_state& l) {
     if (elsewhere(other)) remote_.untie({.local = me, .remote = other, .what = tie::kind::link, .over = l.over});
-    if (l.unlinking == 0) kernel_.parts().exits.send(other, {me, why, true});
+    if (l.unlinking == 0)
+      kernel_.parts().exits.send(other, {.from = me, .reason = why, .linked = true, .reported = reported});
   });
   side.watchers.for_each([&](const watch& w, nothing) {
     if (elsewhere(w.watcher))

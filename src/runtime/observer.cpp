@@ -174,6 +174,9 @@ void observer::report_left_behind() {
 
 void observer::note_dead_letter(pid to, const envelope& e) {
   if (e.type->is_request()) return;
+  // A supervisor that ends in order has reported all its children. One that was killed may not have.
+  if (const loss how = loss_by(to); e.type == &plain<exited> && how.why != nullptr && how.why->abnormal())
+    kernel_.parts().lifecycle.log_unreported(static_cast<const letter<exited>&>(e).body);
   if (kernel_.logs(log_level::info)) {
     const std::array<log_field, 2> fields{{{"to", to_string(to)}, {"message", std::string{e.type->name}}}};
     kernel_.log_throttled({"dead letter"}, log_parts::runtime, log_level::info, "dead letter", fields);

@@ -232,6 +232,7 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
   p.parent_index.store(with.parent.index(), std::memory_order_relaxed);
   p.parent_serial.store(with.parent.serial(), std::memory_order_relaxed);
   if (with.linked) tag |= slot::parent_linked | slot::born_linked;
+  if (with.parent_reports) tag |= slot::parent_reports;
   if (with.policy) tag |= slot::has_policy;
   p.handled.store(0, std::memory_order_relaxed);
   p.length.store(0, std::memory_order_relaxed);

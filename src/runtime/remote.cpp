@@ -42,6 +42,7 @@ void remote::send_elsewhere(pid to, envelope* e) {
 void remote::bounce(pid to, envelope& e, const exit_reason& why) {
   switch (e.what()) {
     case signal::message: kernel_.note_dead_letter(to, e); break;
+    case signal::exit: kernel_.parts().lifecycle.log_unreported(static_cast<letter<exited>&>(e).body); break;
     case signal::link: {
       const link_signal l = static_cast<letter<link_signal>&>(e).body;
       untie({.local = to, .remote = l.from, .what = tie::kind::link, .over = l.over});

@@ -28,7 +28,7 @@ namespace {
 
 result<pid> spawn_by(self& me, const child_spec& spec, std::uint64_t number) {
   try {
-    birth with{.parent = me.id(), .linked = true, .ack = number};
+    birth with{.parent = me.id(), .linked = true, .parent_reports = true, .ack = number};
     if (!spec.name.empty()) with.called = birth::by(spec.name, {});
     return spec.start.how().spawn(me.host(), std::move(with));
   } catch (...) {

@@ -96,6 +96,7 @@ task<result<pid>> children::start_new(self& me, child_spec spec) {
   start_result started = co_await launch(me, c);
   result<pid> up = note_start(me, c, std::move(started), me.now());
   if (up) co_return *up;
+  log_failed_start(me, c.id(), up.error());
   error whole = not_started(c.id(), std::move(up.error()));
   remove(me, c);
   co_return std::unexpected{std::move(whole)};

@@ -37,8 +37,8 @@ void children::stays_down(self& me, supervised& c, const exited& x) {
   const time_point now = me.now();
   c.history.add({now, now - c.since, x.reason, c.temporary() ? exit_action::forgotten : exit_action::kept, x.from});
   report(me,
-         {x.reason.abnormal() ? log_level::error : log_level::info, supervisor_event::kind::exited, c.id(), x.from,
-          x.reason},
+         {x.reason.abnormal() && !x.reported ? log_level::error : log_level::info, supervisor_event::kind::exited,
+          c.id(), x.from, x.reason},
          [&] { return "child '" + c.id() + "' ended and is not restarted: " + x.reason.to_string(); });
   const bool significant = c.spec.significant;
   const std::string id = c.id();
@@ -63,8 +63,10 @@ void children::shut_down_if_done(self& me, const std::string& id, const exit_rea
 void children::record_exit(self& me, supervised& c, const exited& x, time_point now) {
   c.history.add({now, now - c.since, x.reason, exit_action::restarted, x.from});
   report(me,
-         {x.reason.abnormal() ? log_level::error : log_level::warning, supervisor_event::kind::exited, c.id(), x.from,
-          x.reason},
+         {x.reported            ? log_level::info
+          : x.reason.abnormal() ? log_level::error
+                                : log_level::warning,
+          supervisor_event::kind::exited, c.id(), x.from, x.reason},
          [&] { return "child '" + c.id() + "' ended: " + x.reason.to_string(); });
 }
 

@@ -12,6 +12,8 @@
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/world.hpp>
 
+#include "recorder.hpp"
+
 namespace coppice::guide {
 
 using namespace std::chrono_literals;
@@ -209,6 +211,27 @@ class to_my_logger final : public log_sink {
 };
 
 void uses_it() { runtime rt{{.level = log_level::info, .log = std::make_shared<to_my_logger>()}}; }
+
+constexpr log_part db{"db"};
+
+task<> opens_the_database(self& me) {
+  me.log(db, log_level::debug, "opened", {{"path", "data.db"}});
+  co_return;
+}
+
+runtime_options talkative_database() {
+  return {.level = log_level::warning, .levels = {{"db", log_level::debug}, {"supervision", log_level::info}}};
+}
+
+TEST(guide_observation, of_a_part_has_its_own_level) {
+  const auto log = std::make_shared<recorder>();
+  runtime_options how = talkative_database();
+  how.log = log;
+  sim::world w{1};
+  w.add_node("n", std::move(how)).rt().spawn(opens_the_database);
+  w.settle();
+  EXPECT_TRUE(log->has("opened"));
+}
 
 task<> fails(self&) {
   throw std::runtime_error{"out of luck"};

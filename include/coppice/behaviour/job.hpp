@@ -180,6 +180,7 @@ class [[nodiscard]] job {
     state_->must_be_mine();
     auto got = state_->take();
     state_->taken = true;
+    (void)state_->claim();  // nobody holds the result from here on, so a failure is logged
     state_->cut_link();
     return got;
   }

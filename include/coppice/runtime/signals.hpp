@@ -11,6 +11,7 @@ struct exited {
   exit_reason reason;
   bool linked = false;    ///< it came over a link; false: from a call of `exit`, or sent as an ordinary message
   bool signalled = true;  ///< false: sent as an ordinary message, without effect on the runtime
+  bool reported = false;  ///< the end needs no report: it is in the log, or it is the result of a job that is awaited
 };
 /// Clears the marks that only the runtime may set, so that no process can forge an exit signal.
 inline void not_from_the_runtime(exited& x) noexcept { x.linked = x.signalled = false; }

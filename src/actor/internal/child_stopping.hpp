@@ -16,7 +16,7 @@ class child_stopping : public duty {
   /// Reports to the parent that this actor is stopping and how long its children may take, so that the limit that the
   /// parent has set for this actor does not include them.
   void tell_parent();
-  void child_ended(pid who, const exit_reason& reason);
+  void child_ended(const exited& end);
   void remove(pid who);
 
   void on(const signals::stop_child_process& s);

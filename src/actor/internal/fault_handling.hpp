@@ -43,7 +43,7 @@ class fault_handling : public duty {
                                 bool ask_the_instance);
   [[nodiscard]] directive ask_instance(const child_failure& f);
   void limit_restart(child_record& c, const strategy_options& options, judgement& j);
-  void announce(const child_record& c, const exit_reason& why, const judgement& j);
+  void announce(const child_record& c, const signals::child_failed& f, const judgement& j);
 
   void carry_out(child_record& c, const judgement& j, const signals::child_failed& f);
   void resume_child(child_record& c);

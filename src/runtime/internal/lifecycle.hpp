@@ -55,12 +55,17 @@ class lifecycle {
   [[nodiscard]] std::uint64_t spawned_outside() const noexcept { return spawned_outside_.load(); }
   [[nodiscard]] std::uint64_t ended_outside() const noexcept { return ended_outside_.load(); }
 
+  /// Logs a failure that was left to the parent, whose exit signal the parent will not handle.
+  void log_unreported(const exited& x);
+
  private:
   [[nodiscard]] std::uint32_t take_slot();
   void push_start(slot& p, start_letter* first);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
   void fail_pending_replies(const side_block& side, const exit_reason& why);
-  void report_end(pid me, const exit_reason& why, name_table::entry texts);
+  [[nodiscard]] static bool holds_failure(const side_block& side);
+  void log_failure(pid me, const exit_reason& why, log_level level, const std::optional<name_table::entry>& texts);
+  void publish_end(pid me, const exit_reason& why, name_table::entry texts);
   void drop_all_mail();
   void wait_for_late_users();
   void count_spawned() noexcept;

@@ -64,7 +64,7 @@ class links {
 
   /// Called when the process has ended: notifies the processes linked to it and those that monitor it, and removes the
   /// monitors that it has set.
-  void notify_end(const side_block& side, pid me, const exit_reason& why);
+  void notify_end(const side_block& side, pid me, const exit_reason& why, bool reported);
 
  private:
   template <signal s, class Content>

@@ -57,6 +57,17 @@ void report(self& me, const child_report& r, Text&& text) {
                                         .text = std::move(line)});
 }
 
+/// For a start whose error the caller of the supervisor receives. A child that failed is in the log as an error all the
+/// same; one that declined to start, or that could not be spawned, is for the caller to judge.
+inline void log_failed_start(self& me, const std::string& child, const error& why) {
+  const log_level level = why.code() == errc::start_failed ? log_level::error : log_level::info;
+  if (!me.host().logs(level, log_parts::supervision)) return;
+  const std::string subject = "child '" + child + "' could not be started";
+  const std::array<log_field, 2> fields{{{"supervisor", to_string(me.id())}, {"child", child}}};
+  me.host().log_throttled({subject, flood_key(me.id(), level)}, log_parts::supervision, level,
+                          subject + ": " + why.to_string(), fields);
+}
+
 inline void report_abandoned(self& me, const std::string& child, pid who, const exit_reason& reason) {
   report(me, {log_level::error, supervisor_event::kind::abandoned, child, who, reason},
          [&] { return "child '" + child + "' was abandoned: its code does not return, even after a kill"; });

@@ -21,6 +21,7 @@ struct child_failed {
   bool has_instance = false;   ///< false: the instance could not be made, so that there is nothing to resume
   exit_reason reason{};
   std::exception_ptr thrown{};  ///< null: it failed without an exception
+  bool logged = false;          ///< it was a process, which has logged its end
 };
 /// The child is stopping and waits for its own children. Its `shutdown` time is extended by the time these may take.
 struct child_waits_for_children {

@@ -14,7 +14,7 @@ inline constexpr std::chrono::nanoseconds no_time_at_all{0};
 /// When the process of the job ends without a result, for whatever reason, the kernel calls `pending_reply::fail`. So
 /// the owner is notified without a monitor.
 struct job_base : pending_reply, std::enable_shared_from_this<job_base> {
-  job_base() = default;
+  job_base() { holds_failure = true; }
   job_base(const job_base&) = delete;
   job_base& operator=(const job_base&) = delete;
   virtual ~job_base() = default;

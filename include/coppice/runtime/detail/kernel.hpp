@@ -33,6 +33,7 @@ struct pending_reply {
   pid callee;
   pid caller;
   std::uint64_t call = 0;
+  bool holds_failure = false;  // a failure of the callee is a result for the caller, and needs no report
   void (*fail)(kernel&, pending_reply&, const exit_reason&) = nullptr;
 };
 
@@ -44,6 +45,7 @@ struct birth {
   };
   pid parent{};                                    // nobody: spawned from outside
   bool linked = false;                             // to the parent
+  bool parent_reports = false;                     // the parent, to which it is linked, logs its failures
   monitor_ref watched_as{};                        // the monitor that the parent has on it
   std::uint64_t ack = 0;                           // not 0: the parent waits under this number until it is initialised
   std::unique_ptr<const texts> called{};           // null: it has neither a name nor a label

@@ -48,6 +48,7 @@ struct alignas(64) slot {
   static constexpr std::uint64_t has_policy = 1U << 21U;     // has a mailbox policy, which holds its mail
   static constexpr std::uint64_t puts_mail_aside =
       1U << 22U;  // puts all mail aside at once, so the fast lane is not searched
+  static constexpr std::uint64_t parent_reports = 1U << 23U;  // its parent logs its failures
   static constexpr std::uint64_t flags = 0xffff0000U;
 
   mailbox mail;
