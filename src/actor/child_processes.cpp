@@ -2,6 +2,7 @@
 
 #include <coppice/spec/child_spec.hpp>
 
+#include "internal/ends_of_others.hpp"
 #include "internal/fault_handling.hpp"
 
 namespace coppice::detail {
@@ -17,6 +18,7 @@ void add_child(actor_core& me, turn& t, child_record c) {
   c.running_since = t.k->now();
   me.parts().children.add(std::move(c));
   t.k->adopt(*t.p, me.id(), who, true, {});
+  if (me.settings->watch_children) ends_of_others{me, t}.watch(who);
 }
 
 result<pid> child_processes::start(const child_spec& spec) {
@@ -61,6 +63,7 @@ void child_processes::start_again(child_record& ended) {
   c.running_since = host().now();
   host().adopt(*t_.p, me_.id(), *started, true, {});
   me_.parts().children.add(std::move(c));
+  if (me_.settings->watch_children) ends_of_others{me_, t_}.watch(*started);
 }
 
 /// The strategy decides about a failed start as about any other failure. The failure is reported by a timer and not by

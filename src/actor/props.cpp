@@ -24,6 +24,7 @@ void change(actor_settings& s, const actor_options& by) {
   append(s.on_send, by.on_send);
   append(s.on_init, by.on_init);
   if (by.keep_children) s.keep_children = *by.keep_children;
+  if (by.watch_children) s.watch_children = *by.watch_children;
   if (by.shutdown) {
     if (!by.shutdown->is_brutal() && by.shutdown->time().count() < 0)
       throw std::invalid_argument{"actor_options::shutdown: the time is negative"};

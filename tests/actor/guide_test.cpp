@@ -118,6 +118,8 @@ struct shop {
   int hired = 0;
 };
 
+props<shop> told_of_every_end() { return props<shop>().with({.watch_children = true}); }
+
 // ---- futures
 
 struct desk {
@@ -234,6 +236,10 @@ TEST(shop, hires_again_who_has_left) {
   rt.cast<shop::hire>(*made, "anna");
   w.settle();
   EXPECT_NE(rt.where("shop/anna"), first);
+}
+TEST(shop, may_be_told_of_every_end) {
+  EXPECT_TRUE(told_of_every_end().settings()->watch_children);
+  EXPECT_FALSE(props<shop>().settings()->watch_children);
 }
 
 // ---- and that all of the above does what the page says

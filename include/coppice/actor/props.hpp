@@ -26,6 +26,9 @@ struct actor_options {
   /// Whether the children keep running when this actor is restarted. Default: they are stopped, and the restart waits
   /// until they have ended.
   std::optional<bool> keep_children{};
+  /// Whether this actor receives `terminated` for every child that ends, as if it had watched the child from its spawn
+  /// on; `unwatch` withdraws that for one child. Default: only for the children that it watches.
+  std::optional<bool> watch_children{};
   /// How long the parent waits for this actor to stop before the parent kills it; or `shutdown::brutal_kill()`, or
   /// `shutdown::infinity()`. The time that the actor's own children take is not included, because each has a limit of
   /// its own. A poisoned actor has no limit while it handles its mail. Default: 5 s.

@@ -31,6 +31,7 @@ struct actor_settings {
   coppice::shutdown shutdown = default_actor_shutdown;
   std::chrono::nanoseconds abandon_after = default_abandon_after;
   bool keep_children = false;
+  bool watch_children = false;
 };
 
 /// What the library has to know of an actor's class.
