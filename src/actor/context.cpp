@@ -68,7 +68,7 @@ void context::poison_process(pid who) {
                 detail::make_letter<detail::poison_pill>(detail::plain<detail::poison_pill>));
 }
 
-void context::fail(exit_reason why) { detail::fault_handling{core_, turn_}.fail(std::move(why), nullptr); }
+void context::fail(exit_reason why) { detail::fault_handling{core_, turn_}.fail(std::move(why), nullptr, {}, origin_); }
 
 void context::through_middleware(pid to, const detail::message_type& type, const void* content,
                                  const std::function<void()>& inner) {

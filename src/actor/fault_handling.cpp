@@ -12,9 +12,10 @@ namespace coppice::detail {
 
 // ---- 1. this actor fails
 
-void fault_handling::fail(exit_reason why, std::exception_ptr thrown, pid escalated) {
+void fault_handling::fail(exit_reason why, std::exception_ptr thrown, pid escalated, const mail_origin& handling) {
   if (me_.change(life_event::failed) != life_action::report_failure) return;
   me_.escalated_child = escalated;
+  me_.set_failed_on(handling);
   tell_children(signals::suspend{}, escalated);  // that child is suspended by its own failure
   if (me_.failures != decided_by::parent) return let_guardian_decide(why, thrown);
   signal_to(me_.parent, signals::child_failed{.child = me_.id(),
@@ -222,6 +223,7 @@ void fault_handling::on(const signals::resume&) {
 void fault_handling::on(const signals::resume_own_failure& s) {
   if (!me_.failure_is_open() || s.instance != me_.instance_number) return;  // it was answered in another way meanwhile
   const life_action next = me_.change(life_event::failure_resumed);
+  me_.set_failed_on({});
   const pid escalated = std::exchange(me_.escalated_child, {});
   tell_children(signals::resume{}, escalated);
   if (child_record* c = me_.find_child(escalated)) {  // this resume also answers the failure of that child

@@ -87,6 +87,7 @@ void life_cycle::initialise(context& me) {
 
 void life_cycle::begin_restart(const exit_reason& cause) {
   if (me_.instance.exists()) handler_calls{me_, t_}.notify_ignoring_exceptions(restarting{cause});
+  me_.set_failed_on({});
   end_instance();
   if (me_.rare) {
     rare_parts& parts = *me_.rare;

@@ -9,8 +9,8 @@ class fault_handling : public duty {
   using duty::duty;
 
   // -- 1. this actor fails
-  /// `escalated`: the child whose failure this actor could not handle.
-  void fail(exit_reason why, std::exception_ptr thrown, pid escalated = {});
+  /// `escalated`: the child whose failure this actor could not handle. `handling`: where the message in hand is from.
+  void fail(exit_reason why, std::exception_ptr thrown, pid escalated = {}, const mail_origin& handling = {});
 
   // -- 2. the parent decides
   void on(signals::child_failed f);

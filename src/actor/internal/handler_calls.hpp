@@ -13,19 +13,19 @@ class handler_calls : public duty {
   void deliver_notice(const message_type& type, void* message);
   /// The same, but exceptions pass through. Returns whether there was a handler.
   template <class E>
-  bool notify(E event) {
-    mail_origin nobody;
-    context self{me_, t_, nobody, plain<E>};
+  bool notify(E event, mail_origin origin = {}) {
+    context self{me_, t_, origin, plain<E>};
     bool handled = false;
     through_middleware(self, plain<E>, &event, [&] { handled = dispatch(self, plain<E>, &event, true); });
     return handled;
   }
   /// The same for `restarting`, `stopping` and `stopped`: exceptions are logged and ignored, except broken invariants.
+  /// After a failure the sender is that of the message whose handler has failed.
   template <class E>
   void notify_ignoring_exceptions(E event) {
     const message_type* before = std::exchange(t_.message, &plain<E>);
     try {
-      notify(std::move(event));
+      notify(std::move(event), me_.rare ? me_.rare->failed_on : mail_origin{});
     } catch (const broken_invariant&) {
       throw;
     } catch (...) {

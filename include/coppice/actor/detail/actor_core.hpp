@@ -52,6 +52,7 @@ struct rare_parts {
   std::optional<time_point> children_end_by;  // as reported to the parent while this actor stops; empty: not reported
   std::vector<signals::child_failed> undecided;  // failures that arrived while this actor could not decide
   child_record own;                              // of a top-level actor, for its guardian
+  mail_origin failed_on;  // the sender of the message whose handler has failed, until the failure is answered
   watch_list watches;
   behaviour_stack behaviours;
   std::deque<envelope*> stash;
@@ -91,6 +92,9 @@ struct actor_core : life_status {
   void handler_threw_exit_with(turn& t, mail_origin& origin, const exit_reason& why);
   /// Ends the process, with the text of the `ensure` as its reason. A restart would keep the broken state.
   void end_broken(turn& t, mail_origin& origin, const broken_invariant& found);
+
+  /// Remembers the sender of the message whose handler has failed, for `restarting`, `stopping` and `stopped`.
+  void set_failed_on(const mail_origin& handling);
 
   [[nodiscard]] rare_parts& parts() {
     if (!rare) rare = std::make_unique<rare_parts>();
