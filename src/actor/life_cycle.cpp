@@ -114,7 +114,9 @@ void life_cycle::replace_instance(bool answers_failure) {
   const pid escalated = std::exchange(me_.escalated_child, {});
   if (child_record* c = me_.find_child(escalated)) {
     // This child was suspended by its own failure, not by this actor's: it is restarted and skips one resume.
-    faults.restart_child(*c, exit_reason::shutdown("its failure restarted its parent"));
+    ensure(c->last_failure.has_value(), "the failure of a child was escalated, but is not known");
+    const exit_reason own_failure = *c->last_failure;
+    faults.restart_child(*c, own_failure);
     faults.tell_children(signals::resume{}, escalated);
     for (std::uint32_t i = 1; i < ended; ++i) faults.tell_children(signals::resume{});
   } else {

@@ -113,4 +113,18 @@ TEST(failure_hooks, of_an_actor_that_fails_by_itself_know_the_sender) {
   EXPECT_EQ(s.heard(), (lines{"boss: started", "restarting error: enough for somebody"}));
 }
 
+TEST(failure_hooks, of_a_child_whose_failure_restarted_its_parent_are_told_its_own_failure) {
+  const auto escalates = one_for_one({.decide = [](const auto&) { return directive::escalate; }});
+  scene s{{.strategy = escalates, .keep_children = true}};
+  s.rt.cast<spawn_child>(s.who, s.book);
+  s.world.settle();
+  pid child;
+  s.rt.cast<act>(s.who, [&](context& me) { child = me.child("child"); });
+  s.world.settle();
+  s.rt.send(child, bad{});
+  const lines heard = s.heard();
+  ASSERT_EQ(heard.size(), 2U);
+  for (const std::string& line : heard) EXPECT_TRUE(line.starts_with("restarting " + boom)) << line;
+}
+
 }  // namespace
