@@ -121,7 +121,8 @@ class controller {
       return;
     }
     if (stopping_)
-      me_.log(log_level::warning, name + ": the program is stopping already; another signal stops it at once");
+      me_.log(log_parts::application, log_level::warning,
+              name + ": the program is stopping already; another signal stops it at once");
     else
       stop({.what = program_end::stopped, .signal = s.which}, name);
   }
