@@ -16,7 +16,7 @@ set_tests_properties(compiler.coroutine_defects PROPERTIES TIMEOUT 180 LABELS co
 add_test(NAME compiler.refused_code
   COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/refused/check.py --compiler ${CMAKE_CXX_COMPILER}
           --include ${PROJECT_SOURCE_DIR}/include)
-set_tests_properties(compiler.refused_code PROPERTIES TIMEOUT 300 LABELS compiler)
+set_tests_properties(compiler.refused_code PROPERTIES TIMEOUT 600 LABELS compiler)
 
 # What a user pays for including all of Coppice, as a ratio to what nearly every C++ file includes.
 add_test(NAME compiler.header_budget

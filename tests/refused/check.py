@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles each case of cases.cpp: the control must compile, the others must be refused in the words they name.
+"""Compiles each case of cases.cpp: the control must compile; of the others the first error must have the words they name.
 
 usage: check.py --compiler <program> --include <folder>
 """
@@ -31,7 +31,8 @@ def judge(words, done):
         return "" if done.returncode == 0 else "does not compile:\n" + done.stderr
     if done.returncode == 0:
         return "compiles, but should be refused"
-    return "" if words in done.stderr else f"is not refused with '{words}' but:\n" + done.stderr
+    first = next((line for line in done.stderr.splitlines() if "error:" in line), "")
+    return "" if words in first else f"is not refused with '{words}' in its first error, but:\n" + done.stderr
 
 
 def main():

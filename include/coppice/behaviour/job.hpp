@@ -45,8 +45,11 @@ template <class F, class... Args>
 struct job_traits<F, Args...> {
   static_assert(!std::is_class_v<F> || std::is_empty_v<F>,
                 "a job that waits must not capture anything: pass it as an argument, by value");
-  static_assert(detail::body_takes_values<F>(),
+  static_assert(detail::signature<F>::takes_values,
                 "a job that waits must take its arguments by value: a reference would dangle at its first co_await");
+  static_assert(!detail::signature<F>::takes_views,
+                "a job that waits must own its arguments: a std::string_view or std::span would dangle when the data "
+                "of its owner is gone, so take a std::string or a std::vector");
   using value = typename std::invoke_result_t<F, self&, std::decay_t<Args>...>::value_type;
 };
 template <class F, class... Args>

@@ -98,17 +98,18 @@ template <class T, class M>
 
 template <class T>
 template <class M, class... Args>
-  requires handles_cast<T, M>
 void ref<T>::cast(Args&&... args) const {
-  detail::kernel& k = detail::kernel_here();
-  k.send(pid_, detail::signal::message, detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
+  if constexpr (detail::must_handle_cast<T, M>()) {
+    detail::kernel& k = detail::kernel_here();
+    k.send(pid_, detail::signal::message, detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
+  }
 }
 
 template <class T>
 template <class M, class... Args>
-  requires handles_call<T, M>
 pending_call<M> ref<T>::call(Args&&... args) const {
-  return pending_call<M>{std::in_place, detail::call_type<T, M>(), pid_, std::forward<Args>(args)...};
+  if constexpr (detail::must_handle_call<T, M>())
+    return pending_call<M>{std::in_place, detail::call_type<T, M>(), pid_, std::forward<Args>(args)...};
 }
 
 }  // namespace coppice

@@ -24,12 +24,10 @@ class ref {
   /// Sends an `M` made from the arguments. From inside a process; a plain thread uses `runtime::cast`. Never waits,
   /// and never fails because of its receiver.
   template <class M, class... Args>
-    requires handles_cast<T, M>
   void cast(Args&&... args) const;
   /// A call to be awaited: `const auto n = co_await counters.call<counter::bump>(3);`. A plain thread passes it to its
   /// runtime: `rt.call(counters.call<counter::bump>(3))`.
   template <class M, class... Args>
-    requires handles_call<T, M>
   [[nodiscard]] pending_call<M> call(Args&&... args) const;
 
  private:

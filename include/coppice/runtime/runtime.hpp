@@ -38,23 +38,22 @@ class runtime {
   // -- processes, as in `self`. Without options they throw `spawn_failed`; with options they return the error. All of
   //    them may throw `std::bad_alloc`.
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   pid spawn(F body, Args&&... args) {
     return detail::or_throw(detail::spawn_coroutine(*kernel_, {}, std::move(body), std::forward<Args>(args)...));
   }
   template <class T, class... Args>
-    requires(detail::object_from<T, Args...> && !detail::options_first<Args...>)
+    requires detail::meant_as_object<T, Args...>
   ref<T> spawn(Args&&... args) {
     return ref<T>{detail::or_throw(detail::spawn_object<T>(*kernel_, {}, std::forward<Args>(args)...))};
   }
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   result<pid> spawn(const spawn_options& options, F body, Args&&... args) {
     return detail::spawn_coroutine(*kernel_, detail::birth_with(options, pid{}), std::move(body),
                                    std::forward<Args>(args)...);
   }
   template <class T, class... Args>
-    requires detail::object_from<T, Args...>
   result<ref<T>> spawn(const spawn_options& options, Args&&... args) {
     auto started = detail::spawn_object<T>(*kernel_, detail::birth_with(options, pid{}), std::forward<Args>(args)...);
     if (!started) return std::unexpected{std::move(started.error())};
@@ -73,10 +72,10 @@ class runtime {
     send(where(name), std::forward<M>(message));
   }
   template <class M, class T, class... Args>
-    requires handles_cast<T, M>
   void cast(ref<T> to, Args&&... args) {
-    kernel_->send(to.id(), detail::signal::message,
-                  detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
+    if constexpr (detail::must_handle_cast<T, M>())
+      kernel_->send(to.id(), detail::signal::message,
+                    detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...));
   }
   /// The same for other typed references, for example `actor::actor_ref`.
   template <class M, class R, class... Args>
@@ -118,7 +117,7 @@ class runtime {
   exit_reason wait(pid who);
   /// Spawns a process, waits until it has ended and returns its reason. Typical in `main`.
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   exit_reason run(F body, Args&&... args) {
     must_be_outside();
     auto into = std::make_shared<outcome<exit_reason>>();
@@ -131,15 +130,17 @@ class runtime {
   /// Runs `task<result<T>> f(self&, args...)` in a new process, waits, and returns its result. For operations that
   /// exist only as awaitables.
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   auto await(F f, Args&&... args) {
-    using given = detail::task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
-    must_be_outside();
-    auto into = std::make_shared<outcome<given>>();
-    helper("helper of runtime::await", await_body<given, F, std::decay_t<Args>...>, into, std::move(f),
-           std::forward<Args>(args)...);
-    wait_for(into->done);
-    return std::move(*into->value);
+    if constexpr (detail::can_be_a_body<F, Args...>()) {
+      using given = detail::task_value<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
+      must_be_outside();
+      auto into = std::make_shared<outcome<given>>();
+      helper("helper of runtime::await", await_body<given, F, std::decay_t<Args>...>, into, std::move(f),
+             std::forward<Args>(args)...);
+      wait_for(into->done);
+      return std::move(*into->value);
+    }
   }
 
   // -- freezing, as in freeze.hpp. `freeze` waits, and is for plain threads.
@@ -243,7 +244,7 @@ class runtime {
   /// Spawns a process that waits on behalf of a plain thread.
   template <class F, class... Args>
   void helper(const char* label, F body, Args&&... args) {
-    detail::or_throw(detail::spawn_coroutine(*kernel_, {.called = detail::birth::by({}, label)}, std::move(body),
+    detail::or_throw(detail::start_coroutine(*kernel_, {.called = detail::birth::by({}, label)}, std::move(body),
                                              std::forward<Args>(args)...));
   }
   static void must_be_outside();

@@ -7,28 +7,13 @@
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/handlers.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/runtime/detail/spawnable.hpp>
 #include <coppice/runtime/no_such_process.hpp>
 #include <coppice/runtime/signals.hpp>
 #include <coppice/runtime/spawn_options.hpp>
 #include <coppice/runtime/task.hpp>
 
 namespace coppice {
-
-namespace detail {
-/// A function that can be the body of a process: `task<> f(self&, args...)`, called with copies of the arguments.
-template <class F, class... Args>
-concept body_function = std::is_invocable_v<F, self&, std::decay_t<Args>...> &&
-                        is_task<std::invoke_result_t<F, self&, std::decay_t<Args>...>>;
-/// A class whose objects can be processes, made from copies of the arguments, with or without `self&` before them.
-template <class T, class... Args>
-concept object_from =
-    std::is_constructible_v<T, std::decay_t<Args>...> || std::is_constructible_v<T, self&, std::decay_t<Args>...>;
-/// Whether the first argument is a `spawn_options`, and so not an argument for the process.
-template <class... Args>
-inline constexpr bool options_first = false;
-template <class First, class... Args>
-inline constexpr bool options_first<First, Args...> = std::is_same_v<std::remove_cvref_t<First>, spawn_options>;
-}  // namespace detail
 
 // The awaitables that functions of `self` return; see receive.hpp.
 template <class... Ms>
@@ -95,30 +80,27 @@ class self {
   //    with options they return the error. All of them may throw `std::bad_alloc`.
 
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   pid spawn(F body, Args&&... args);
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   pid spawn_link(F body, Args&&... args);
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   monitored spawn_monitor(F body, Args&&... args);
   template <class T, class... Args>
-    requires(detail::object_from<T, Args...> && !detail::options_first<Args...>)
+    requires detail::meant_as_object<T, Args...>
   ref<T> spawn(Args&&... args);
   template <class T, class... Args>
-    requires detail::object_from<T, Args...>
   ref<T> spawn_link(Args&&... args);
   template <class T, class... Args>
-    requires detail::object_from<T, Args...>
   monitored spawn_monitor(Args&&... args);
   /// With a name, a label or a link. Errors, after which nothing was spawned: `name_taken`, `capacity` if the process
   /// table is full, `stopped` if the runtime is stopping.
   template <class F, class... Args>
-    requires detail::body_function<F, Args...>
+    requires detail::meant_as_body<F, Args...>
   result<pid> spawn(const spawn_options& options, F body, Args&&... args);
   template <class T, class... Args>
-    requires detail::object_from<T, Args...>
   result<ref<T>> spawn(const spawn_options& options, Args&&... args);
 
   // -- links, monitors, exits

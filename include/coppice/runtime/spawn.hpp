@@ -64,29 +64,8 @@ struct object_start : start_letter {
                                         .object = {.deliver = &make}};
 };
 
-// Captures and references of a coroutine would dangle when it first waits. Generic callables can't be checked.
-template <class F>
-inline constexpr bool takes_values = true;
-template <class R, class... Ps>
-inline constexpr bool takes_values<R (*)(self&, Ps...)> = std::conjunction_v<std::negation<std::is_reference<Ps>>...>;
-template <class R, class C, class... Ps>
-inline constexpr bool takes_values<R (C::*)(self&, Ps...) const> =
-    std::conjunction_v<std::negation<std::is_reference<Ps>>...>;
-template <class F>
-consteval bool body_takes_values() {
-  if constexpr (requires { &F::operator(); })
-    return takes_values<decltype(&F::operator())>;
-  else
-    return takes_values<F>;
-}
-
 template <class F, class... Args>
-[[nodiscard]] result<pid> spawn_coroutine(kernel& k, birth&& with, F&& body, Args&&... args) {
-  static_assert(!std::is_class_v<F> || std::is_empty_v<F>,
-                "the body of a process must not capture anything: pass it as an argument, by value");
-  static_assert(
-      body_takes_values<F>(),
-      "the body of a process must take its arguments by value: a reference would dangle at its first co_await");
+[[nodiscard]] result<pid> start_coroutine(kernel& k, birth&& with, F&& body, Args&&... args) {
   k.before_spawn();
   void* raw = allocate(sizeof(coroutine));
   auto* c = ::new (raw) coroutine{k};
@@ -101,6 +80,16 @@ template <class F, class... Args>
     c->destroy_unborn();
     throw;
   }
+}
+
+/// The same for a function of the user. One that cannot be the body of a process is refused in one sentence, without
+/// further errors from here.
+template <class F, class... Args>
+[[nodiscard]] result<pid> spawn_coroutine(kernel& k, birth&& with, F&& body, Args&&... args) {
+  if constexpr (is_sound_body<F, Args...>())
+    return start_coroutine(k, std::move(with), std::forward<F>(body), std::forward<Args>(args)...);
+  else
+    return {};
 }
 
 template <class T, class... Args>
@@ -123,9 +112,11 @@ template <class T, class... Args>
 /// Spawns a plain object, or, if one of its members is a coroutine, a coroutine that owns the object.
 template <class T, class... Args>
 [[nodiscard]] result<pid> spawn_object(kernel& k, birth&& with, Args&&... args) {
-  if constexpr (waits<T>) {
+  if constexpr (!is_sound_object<T, Args...>()) {
+    return {};
+  } else if constexpr (waits<T>) {
     const start_ack ack{with.parent, with.ack};
-    return spawn_coroutine(k, std::move(with), &serve<T, std::decay_t<Args>...>, ack, std::forward<Args>(args)...);
+    return start_coroutine(k, std::move(with), &serve<T, std::decay_t<Args>...>, ack, std::forward<Args>(args)...);
   } else {
     return spawn_plain_object<T>(k, std::move(with), std::forward<Args>(args)...);
   }
@@ -146,14 +137,14 @@ inline pid or_throw(result<pid> started) {
 }  // namespace detail
 
 template <class F, class... Args>
-  requires detail::body_function<F, Args...>
+  requires detail::meant_as_body<F, Args...>
 pid self::spawn(F body, Args&&... args) {
   return detail::or_throw(
       detail::spawn_coroutine(*kernel_, {.parent = id()}, std::move(body), std::forward<Args>(args)...));
 }
 
 template <class F, class... Args>
-  requires detail::body_function<F, Args...>
+  requires detail::meant_as_body<F, Args...>
 pid self::spawn_link(F body, Args&&... args) {
   const pid child = detail::or_throw(detail::spawn_coroutine(*kernel_, {.parent = id(), .linked = true},
                                                              std::move(body), std::forward<Args>(args)...));
@@ -162,7 +153,7 @@ pid self::spawn_link(F body, Args&&... args) {
 }
 
 template <class F, class... Args>
-  requires detail::body_function<F, Args...>
+  requires detail::meant_as_body<F, Args...>
 monitored self::spawn_monitor(F body, Args&&... args) {
   const monitor_ref ref = unborn_monitor();
   const pid child = detail::or_throw(detail::spawn_coroutine(*kernel_, {.parent = id(), .watched_as = ref},
@@ -172,13 +163,12 @@ monitored self::spawn_monitor(F body, Args&&... args) {
 }
 
 template <class T, class... Args>
-  requires(detail::object_from<T, Args...> && !detail::options_first<Args...>)
+  requires detail::meant_as_object<T, Args...>
 ref<T> self::spawn(Args&&... args) {
   return ref<T>{detail::or_throw(detail::spawn_object<T>(*kernel_, {.parent = id()}, std::forward<Args>(args)...))};
 }
 
 template <class T, class... Args>
-  requires detail::object_from<T, Args...>
 ref<T> self::spawn_link(Args&&... args) {
   const pid child = detail::or_throw(
       detail::spawn_object<T>(*kernel_, {.parent = id(), .linked = true}, std::forward<Args>(args)...));
@@ -187,7 +177,6 @@ ref<T> self::spawn_link(Args&&... args) {
 }
 
 template <class T, class... Args>
-  requires detail::object_from<T, Args...>
 monitored self::spawn_monitor(Args&&... args) {
   const monitor_ref ref = unborn_monitor();
   const pid child = detail::or_throw(
@@ -197,7 +186,7 @@ monitored self::spawn_monitor(Args&&... args) {
 }
 
 template <class F, class... Args>
-  requires detail::body_function<F, Args...>
+  requires detail::meant_as_body<F, Args...>
 result<pid> self::spawn(const spawn_options& options, F body, Args&&... args) {
   auto started = detail::spawn_coroutine(*kernel_, detail::birth_with(options, id()), std::move(body),
                                          std::forward<Args>(args)...);
@@ -206,7 +195,6 @@ result<pid> self::spawn(const spawn_options& options, F body, Args&&... args) {
 }
 
 template <class T, class... Args>
-  requires detail::object_from<T, Args...>
 result<ref<T>> self::spawn(const spawn_options& options, Args&&... args) {
   auto started = detail::spawn_object<T>(*kernel_, detail::birth_with(options, id()), std::forward<Args>(args)...);
   if (!started) return std::unexpected{std::move(started.error())};

@@ -139,6 +139,31 @@ concept terminate_in_vain = has_terminate<T> && !requires { T::traps_exits; };
 template <class F, class... Args>
 concept start_function = std::is_invocable_r_v<task<start_result>, F, self&, std::decay_t<Args>...>;
 
+/// Refuses arguments that a child cannot be started from again.
+template <class... Args>
+consteval bool can_be_kept() {
+  constexpr bool copied = (std::is_copy_constructible_v<std::decay_t<Args>> && ...);
+  constexpr bool owned = !(is_view<std::decay_t<Args>> || ...);
+  static_assert(copied,
+                "the arguments of a child are kept and copied at every start, and one of these cannot be copied: "
+                "pass what it is made from, or a std::shared_ptr");
+  static_assert(owned,
+                "the arguments of a child are kept for its restarts: a std::string_view or std::span would "
+                "dangle, so pass a std::string or a std::vector");
+  return copied && owned;
+}
+/// Refuses a function that is neither a body nor a start function.
+template <class F, class... Args>
+consteval bool can_be_a_child() {
+  if constexpr (start_function<F, Args...>) {
+    return can_be_kept<Args...>();
+  } else if constexpr (can_be_kept<Args...>()) {
+    return is_sound_body<F, Args...>();
+  } else {
+    return false;
+  }
+}
+
 template <class T>
 [[nodiscard]] child_spec derived_spec(std::shared_ptr<const recipe> how) {
   child_spec spec{.id = std::string{short_name(type_name<T>())}, .start = child_start{std::move(how)}};
@@ -166,16 +191,18 @@ template <class T, class... Args>
 [[nodiscard]] child_spec spec_of_child(Args&&... args) {
   if constexpr (owns_child_spec<T, Args...>) {
     return T::child_spec(std::forward<Args>(args)...);
-  } else if constexpr (supervisor_module<T, Args...>) {
-    using by = typename supervised_by<decltype(T::init(std::declval<const std::decay_t<Args>&>()...))>::type;
-    using init = module_init<T, std::decay_t<Args>...>;
-    auto spec = derived_spec<T>(std::make_shared<object_recipe<by, init>>(
-        init{std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)}));
-    spec.type = child_type::supervisor;
-    return spec;
-  } else {
-    static_assert(object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
-    return derived_spec<T>(recipe_of<T>(std::forward<Args>(args)...));
+  } else if constexpr (can_be_kept<Args...>()) {
+    if constexpr (supervisor_module<T, Args...>) {
+      using by = typename supervised_by<decltype(T::init(std::declval<const std::decay_t<Args>&>()...))>::type;
+      using init = module_init<T, std::decay_t<Args>...>;
+      auto spec = derived_spec<T>(std::make_shared<object_recipe<by, init>>(
+          init{std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)}));
+      spec.type = child_type::supervisor;
+      return spec;
+    } else {
+      static_assert(object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
+      return derived_spec<T>(recipe_of<T>(std::forward<Args>(args)...));
+    }
   }
 }
 
@@ -203,13 +230,15 @@ child(Args&&... args) {
 /// supervisor, starts a process linked to it, and returns the pid. The spec has no id; give it one:
 /// `child(poll, 5s).with({.id = "poller"})`.
 template <class F, class... Args>
-  requires(detail::body_function<F, Args...> || detail::start_function<F, Args...>)
+  requires(detail::meant_as_body<F, Args...> || detail::start_function<F, Args...>)
 [[nodiscard]] child_spec child(F function, Args&&... args) {
-  using recipe =
-      std::conditional_t<detail::start_function<F, Args...>, detail::function_recipe<F, std::decay_t<Args>...>,
-                         detail::body_recipe<F, std::decay_t<Args>...>>;
   child_spec spec;
-  spec.start = child_start{std::make_shared<recipe>(function, std::forward<Args>(args)...)};
+  if constexpr (detail::can_be_a_child<F, Args...>()) {
+    using recipe =
+        std::conditional_t<detail::start_function<F, Args...>, detail::function_recipe<F, std::decay_t<Args>...>,
+                           detail::body_recipe<F, std::decay_t<Args>...>>;
+    spec.start = child_start{std::make_shared<recipe>(function, std::forward<Args>(args)...)};
+  }
   return spec;
 }
 

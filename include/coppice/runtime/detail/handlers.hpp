@@ -12,11 +12,25 @@
 
 namespace coppice {
 
-/// The type of the reply to a message that can be called: `struct bump { using reply = int; int by; };`.
-template <class M>
-using reply_of = typename M::reply;
 template <class M>
 concept callable_message = requires { typename M::reply; };
+
+namespace detail {
+template <class M>
+struct reply_type {
+  static_assert(callable_message<M>,
+                "this message cannot be called, because it names no reply: add `using reply = ...;` to it, or cast it");
+  using type = void;
+};
+template <callable_message M>
+struct reply_type<M> {
+  using type = typename M::reply;
+};
+}  // namespace detail
+
+/// The type of the reply to a message that can be called: `struct bump { using reply = int; int by; };`.
+template <class M>
+using reply_of = typename detail::reply_type<M>::type;
 
 namespace detail {
 
@@ -73,11 +87,14 @@ struct handler_gives<T, M> {
 
 template <class T, class M>
 concept casts_to = handles_with_or_without<T, self, M>;
+/// Whether a value of a handler can be the reply: it is one, or a `result` of one, or a task of either.
+template <class V, class R>
+inline constexpr bool gives_reply = std::is_convertible_v<V, R> || std::is_same_v<V, result<R>>;
+template <class V, class R>
+inline constexpr bool gives_reply<task<V>, R> = gives_reply<V, R>;
 template <class T, class M>
-concept calls_to = callable_message<M> && casts_to<T, M> &&
-                   (std::convertible_to<typename handler_gives<T, M>::type, reply_of<M>> ||
-                    std::is_same_v<typename handler_gives<T, M>::type, result<reply_of<M>>> ||
-                    is_task<typename handler_gives<T, M>::type>);
+concept calls_to =
+    callable_message<M> && casts_to<T, M> && gives_reply<typename handler_gives<T, M>::type, reply_of<M>>;
 template <class T, class M>
 concept defers_to = callable_message<M> && handles_with_or_without<T, self, M, reply_to<reply_of<M>>>;
 
@@ -86,6 +103,37 @@ template <class T, class... Ms>
 consteval void must_handle_all() {
   static_assert(((casts_to<T, Ms> || calls_to<T, Ms> || defers_to<T, Ms>) && ...),
                 "the protocol lists a message that the class does not handle");
+}
+
+/// Refuses a message that the class does not handle, and says why it does not.
+template <class T, class M>
+consteval bool must_handle_cast() {
+  if constexpr (!casts_to<T, M>) {
+    constexpr bool by_reference = handles_with_or_without<T, self, M&>;
+    static_assert(!by_reference, "the handler takes this message by reference: take it by value, or by const&");
+    static_assert(by_reference,
+                  "the class has no handler for this message: it needs a public member `handle`, whose first parameter "
+                  "is the message and whose second, if any, is a self&");
+  }
+  return casts_to<T, M>;
+}
+/// The same for a call.
+template <class T, class M>
+consteval bool must_handle_call() {
+  if constexpr (defers_to<T, M>) {
+    return true;
+  } else if constexpr (must_handle_cast<T, M>()) {
+    constexpr bool returns_nothing = std::is_void_v<typename handler_gives<T, M>::type>;
+    static_assert(!returns_nothing || calls_to<T, M>,
+                  "the handler of this message returns nothing, but the message names a reply: return the reply, or "
+                  "take a reply_to behind the message and answer later");
+    static_assert(returns_nothing || calls_to<T, M>,
+                  "the handler of this message must return the reply that the message names, or a result of it, or a "
+                  "task of either");
+    return calls_to<T, M>;
+  } else {
+    return false;
+  }
 }
 
 /// The value of a handler as the answer to a call. A handler may return the reply, or a `result` of it, whose error the
