@@ -35,6 +35,11 @@ task<int> await_in_do_while() {
   co_return 7;
 }
 const probe p4{"await_in_do_while", gives_seven<await_in_do_while>};
+task<int> await_in_for() {
+  for (; co_await two() != 2;) {}
+  co_return 7;
+}
+const probe p8{"await_in_for", gives_seven<await_in_for>};
 task<int> await_in_switch() {
   switch (co_await two()) {
     case 2: co_return 7;

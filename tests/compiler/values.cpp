@@ -15,6 +15,9 @@ struct message {  // an aggregate with a member that has a destructor
   std::string key;
   int number = 0;
 };
+struct defaulted_message {
+  std::string key = text;
+};
 struct plain_message {
   int key = 0;
 };
@@ -34,10 +37,12 @@ struct handler {
 
 message make_message() { return message{.key = text}; }
 task<std::string> key_of(message m) { co_return m.key; }
+task<std::string> key_of_defaulted(defaulted_message m) { co_return m.key; }
 task<std::string> key_of_const_ref(const message& m) { co_return m.key; }
 task<std::string> key_of_rvalue(message&& m) { co_return m.key; }
 task<std::string> key_of_box(box b) { co_return b.inside.key; }
 task<std::string> plain_function(message m) { return key_of(std::move(m)); }
+task<std::string> give_text() { co_return text; }
 task<message> give_message() { co_return make_message(); }
 template <class T>
 task<std::string> swallow(T value) {
@@ -73,6 +78,21 @@ task<std::string> aggregate_in_make_shared() {
 const probe p08{"aggregate_in_make_shared", gives_text<aggregate_in_make_shared>};
 task<std::string> array_of_strings() { co_return co_await swallow(std::array<std::string, 2>{text, text}); }
 const probe p09{"array_of_strings", gives_text<array_of_strings>};
+task<std::string> aggregate_empty_braces() { co_return co_await key_of_defaulted(defaulted_message{}); }
+const probe p14{"aggregate_empty_braces", gives_text<aggregate_empty_braces>};
+task<std::string> aggregate_around_await() {
+  message m{.key = co_await give_text()};
+  co_return m.key;
+}
+const probe p15{"aggregate_around_await", gives_text<aggregate_around_await>};
+task<std::string> await_in_throw() {
+  try {
+    throw co_await give_text();
+  } catch (const std::string& thrown) {
+    co_return thrown;
+  }
+}
+const probe p16{"await_in_throw", gives_text<await_in_throw>};
 
 task<std::string> lambda_by_value() {
   std::string copy = text;
