@@ -52,6 +52,7 @@ class store {
 };
 
 // Puts numbers into the store, and notes which of them were confirmed. After a failure it waits for a new address.
+// coppice-lint: allow pointer-parameter: both variables outlive the world that it runs in
 task<> client(self& me, ref<store> at, std::set<int>* confirmed, bool* done) {
   for (int n = 0; n < 20; ++n) {
     const result<void> answer = co_await at.call<store::put>(n).within(1s);

@@ -343,6 +343,7 @@ task<> copies_the_state(self& me, pid workers, pid store) {
   thaw(all);
 }
 
+// coppice-lint: allow pointer-parameter: the test waits for its end
 task<> keeps_a_copy(self& me, int* copies) {
   const copy_now now = co_await me.receive<copy_now>();
   (void)now;

@@ -3,6 +3,8 @@
 import fnmatch
 import re
 
+import awaits
+import classes
 import cxx
 
 LINES_PER_FILE = 600
@@ -155,7 +157,7 @@ def _enclosing_function(bracket):
 
 def one_await(tree):
     for path in tree.cxx("include", "src", "tests", "examples", "programs", "bench"):
-        if not path.startswith("tests/compiler/"):  # shows what goes wrong
+        if not path.startswith(("tests/compiler/", "tests/lint/")):  # they show what goes wrong
             for line, what in awaits_in(tree.parsed(path)):
                 yield path, line, "one-await", what
     for path in tree.files("*.md"):
@@ -172,68 +174,8 @@ def code_blocks(markdown):
 
 def awaits_in(source):
     """(line, what is wrong), each once."""
-    return sorted(set(_awaits_in(source)))
-
-
-def _awaits_in(source):
-    tokens, statements = source.tokens, {}
-    for index, token in enumerate(tokens):
-        statements.setdefault(token.statement, []).append(index)
-    for indexes in statements.values():
-        awaits = [i for i in indexes if tokens[i].text == "co_await" and tokens[i - 1].text != "operator"]
-        if not awaits:
-            continue
-        if len(awaits) > 1:
-            yield tokens[awaits[1]].line, "a second co_await in one statement: await into a named local first"
-        for index in awaits:
-            yield from _places(tokens, index, indexes)
-        for index in indexes:
-            token = tokens[index]
-            if token.text == "{" and token.opens.kind == "init" and tokens[index + 1].text != "}":
-                yield token.line, "a value built in braces in an awaiting statement: build it on a line of its own"
-            if token.text == "[" and _is_lambda(tokens, index):
-                for capture in _captures(tokens, index):
-                    yield token.line, f"a lambda that captures {capture} by value in an awaiting statement: make it before"
-
-
-def _places(tokens, index, statement):
-    """What is wrong with the place of the co_await at `index`."""
-    bracket = tokens[index].inside
-    enclosing = [bracket]
-    while bracket.opener and not bracket.holds_statements:
-        before = tokens[bracket.at - 1].text if bracket.at else ""
-        if before == "constexpr":
-            before = tokens[bracket.at - 2].text
-        if bracket.opener == "(" and before in ("if", "while", "switch", "for"):
-            yield tokens[index].line, f"co_await in the head of a {before}: await into a named local first"
-        elif bracket.opener == "(" and re.fullmatch(r"[A-Z][A-Z0-9_]+", before):
-            yield tokens[index].line, f"co_await inside the macro {before}, which may put it into a condition: await first"
-        bracket = bracket.parent
-        enclosing.append(bracket)
-    if any(tokens[i].text == "?" and tokens[i].inside in enclosing for i in statement):
-        yield tokens[index].line, "co_await in a ?: : await into a named local first"
-
-
-def _is_lambda(tokens, opening):
-    behind = tokens[opening].match + 1
-    return (0 < behind < len(tokens) and cxx.begins_lambda(tokens, opening)
-            and tokens[behind].text in ("(", "{", "<", "mutable", "->"))
-
-
-def _captures(tokens, opening):
-    """The captures by value of the lambda whose [ is at `opening`."""
-    capture, index = [], opening + 1
-    while index <= tokens[opening].match:
-        text = tokens[index].text
-        if text == "," or index == tokens[opening].match:
-            if capture and capture[0] not in ("&", "this"):
-                yield {"=": "everything"}.get(capture[0], capture[1] if capture[0] in "*." and len(capture) > 1 else capture[0])
-            capture = []
-        else:
-            capture.append(text)
-            if text in "([{" and tokens[index].match > index:
-                index = tokens[index].match
-        index += 1
+    known = classes.known_classes([source])
+    return sorted({(token.line, what) for token, _, what in awaits.awaits_in(source, known, strict=True)})
 
 
 # ---- files --------------------------------------------------------------------------------------------------------
@@ -245,7 +187,8 @@ UNFINISHED = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "X
 # The files that the build uses; {library} stands for each library that CMakeLists.txt declares.
 USED = ["src/{library}/*.cpp", "include/coppice/{library}/*.hpp", "include/coppice/*.hpp", "tests/{library}/*_test.cpp",
         "tests/{library}/sim/*_test.cpp", "tests/{library}/stress/*_test.cpp", "examples/[0-9][0-9]_*/*.cpp",
-        "programs/*/*.cpp", "bench/*.cpp", "bench/peers/*", "tests/compiler/*.cpp", "tests/headers/*.cpp", "tests/refused/*.cpp", "tests/package/*.cpp"]
+        "programs/*/*.cpp", "bench/*.cpp", "bench/peers/*", "tests/compiler/*.cpp", "tests/headers/*.cpp", "tests/lint/*.cpp",
+        "tests/refused/*.cpp", "tests/package/*.cpp"]
 
 
 def pragma_once(tree):

@@ -7,9 +7,9 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import tidy  # first: it finds the modules of coppice-lint
 import cxx
 import rules
-import tidy
 
 LAYERS = "base:\nenv: base\nplatform: env\nruntime: env\nsim: runtime\n"
 CMAKE = "coppice_library(base)\ncoppice_library(env DEPENDS base)\ncoppice_library(platform)\ncoppice_library(runtime)\n"

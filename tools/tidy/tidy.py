@@ -11,6 +11,8 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lint"))  # what the rules share with coppice-lint
+
 import cxx
 import prose
 import rules

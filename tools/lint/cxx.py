@@ -1,4 +1,5 @@
-"""Just enough of C++ for the rules: text without comments and literals, tokens, brackets, what each brace opens, statements.
+"""Just enough of C++ for coppice-lint and tools/tidy: text without comments and literals, tokens, brackets, what each
+brace opens, statements.
 
 It is a heuristic, made for code that compiles and is formatted by clang-format; it never has to understand types.
 """
@@ -56,6 +57,7 @@ class Bracket:
 class Token:
     text: str
     line: int
+    column: int
     inside: Bracket = None  # the innermost bracket around it
     statement: tuple = ()  # equal for the tokens of one statement; the body of a lambda is not part of the statement around it
     opens: Bracket = None
@@ -77,7 +79,8 @@ def parse(text):
     for match in TOKEN.finditer(source.code):
         line += source.code.count("\n", position, match.start())
         position = match.start()
-        source.tokens.append(Token(match.group(), line))
+        column = position - source.code.rfind("\n", 0, position)
+        source.tokens.append(Token(match.group(), line, column))
     _match_brackets(source.tokens)
     _open_brackets(source)
     return source
@@ -165,7 +168,7 @@ def _kind_of_brace(tokens, brace, around):
         return "init", ""
     if CLASS_KEYS & set(head):
         return "class", ""
-    if ")" not in head:
+    if "(" not in head or ")" not in head:
         return "init", ""
     closing = head.index(")")
     behind = head[closing + 1:]
