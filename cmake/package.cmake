@@ -7,7 +7,18 @@ get_property(core_targets GLOBAL PROPERTY COPPICE_COMPONENT_core)
 install(TARGETS ${core_targets} EXPORT Coppice-core FILE_SET HEADERS)
 install(EXPORT Coppice-core NAMESPACE coppice:: DESTINATION ${config_folder})
 
-configure_package_config_file(cmake/CoppiceConfig.cmake.in CoppiceConfig.cmake INSTALL_DESTINATION ${config_folder})
+# coppice-lint, and the CMake function that runs it.
+set(COPPICE_LINT_FOLDER ${CMAKE_INSTALL_DATADIR}/coppice/lint)
+file(RELATIVE_PATH COPPICE_LINT_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/coppice/lint)
+configure_file(tools/lint/coppice-lint.in coppice-lint @ONLY)
+install(PROGRAMS ${PROJECT_BINARY_DIR}/coppice-lint DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS tools/lint/coppice_lint.py DESTINATION ${COPPICE_LINT_FOLDER})
+install(FILES tools/lint/awaits.py tools/lint/classes.py tools/lint/cxx.py tools/lint/lifetimes.py
+        DESTINATION ${COPPICE_LINT_FOLDER})
+install(FILES cmake/CoppiceLint.cmake DESTINATION ${config_folder})
+
+configure_package_config_file(cmake/CoppiceConfig.cmake.in CoppiceConfig.cmake INSTALL_DESTINATION ${config_folder}
+                              PATH_VARS COPPICE_LINT_FOLDER)
 # Until 1.0 a minor version may break users.
 write_basic_package_version_file(CoppiceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/CoppiceConfig.cmake ${PROJECT_BINARY_DIR}/CoppiceConfigVersion.cmake

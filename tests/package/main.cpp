@@ -3,9 +3,7 @@
 
 #include <coppice/coppice.hpp>
 
-struct hello {
-  int n;
-};
+#include "hello.hpp"
 
 coppice::task<> body(coppice::self& me, int n) {
   const auto letter = co_await me.receive<hello>();
