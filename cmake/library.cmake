@@ -54,6 +54,9 @@ function(coppice_component name)
   list(TRANSFORM arg_LIBRARIES PREPEND coppice_ OUTPUT_VARIABLE libraries)
   list(REVERSE libraries)  # each library before those that it uses, as a linker needs archives
   target_link_libraries(${target} INTERFACE ${libraries})
+  # A body of task<> without any co_await or co_return is not a coroutine: it returns nothing, and the program crashes.
+  # g++ says so only with -Wall, and only as a warning.
+  target_compile_options(${target} INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Werror=return-type>)
   if(name STREQUAL core)
     file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/coppice/*.hpp)
     target_sources(${target} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers})

@@ -34,6 +34,8 @@ elseif(STEP STREQUAL find_package)
   if(NOT output STREQUAL "twice 21 is 42\n")
     message(FATAL_ERROR "the plugin said: ${output}")
   endif()
+  # A body that is not a coroutine is an error, without any option of the user's.
+  must_fail_with("Werror=return-type" ${CMAKE_COMMAND} --build ${work}/consumer --target forgetful)
 elseif(STEP STREQUAL lint)
   # A finding fails the build of its target; with WARN it does not, and rules can be skipped.
   must_fail_with("error: co_await in the head of an if" ${CMAKE_COMMAND} --build ${work}/consumer --target careless)
