@@ -27,7 +27,7 @@ elseif(STEP STREQUAL find_package)
   file(COPY ${SOURCE}/ DESTINATION ${work}/source)  # a copy, because a test below touches a file
   must(${CMAKE_COMMAND} -S ${work}/source -B ${work}/consumer -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
        -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=${BUILD_TYPE} -D COPPICE_VERSION=${VERSION}
-       -D LINT_CORPUS=${SOURCE}/../lint/found.cpp)
+       -D LINT_CORPUS=${SOURCE}/../lint/found.cpp -D EXAMPLES=${SOURCE}/../../examples)
   must(${CMAKE_COMMAND} --build ${work}/consumer)
   must(${work}/consumer/consumer)
   must(${work}/consumer/loader)
@@ -36,6 +36,8 @@ elseif(STEP STREQUAL find_package)
   endif()
   # A body that is not a coroutine is an error, without any option of the user's.
   must_fail_with("Werror=return-type" ${CMAKE_COMMAND} --build ${work}/consumer --target forgetful)
+elseif(STEP STREQUAL warnings)
+  must(${CMAKE_COMMAND} --build ${work}/consumer --target strict)
 elseif(STEP STREQUAL lint)
   # A finding fails the build of its target; with WARN it does not, and rules can be skipped.
   must_fail_with("error: co_await in the head of an if" ${CMAKE_COMMAND} --build ${work}/consumer --target careless)

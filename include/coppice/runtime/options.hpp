@@ -38,6 +38,9 @@ struct runtime_options {
   std::shared_ptr<log_sink> log{};
   /// This runtime's number among the nodes that talk to each other. Default: one that is new in this program.
   node_id node{};
+
+  /// Not inline: in the inline one g++ 12 takes `log` for uninitialized, and warns in the user's code.
+  ~runtime_options();
 };
 
 }  // namespace coppice
