@@ -19,6 +19,8 @@
 #include "internal/no_thread.hpp"
 #include "internal/os_signals.hpp"
 #include "internal/real_blocking_pool.hpp"
+#include "internal/real_disk.hpp"
+#include "internal/real_lanes.hpp"
 #include "internal/real_os_processes.hpp"
 
 namespace coppice {
@@ -143,6 +145,8 @@ class machine final : public environment {
   std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) override {
     return make_real_blocking_pool(most_threads);
   }
+  coppice::disk& disk() noexcept override { return disk_; }
+  coppice::lanes& lanes() noexcept override { return lanes_; }
   fault_plan* faults() noexcept override { return nullptr; }
   coppice::os_signals& os_signals() noexcept override { return program_signals(); }
   coppice::os_processes& os_processes() noexcept override { return children_of_this_program(); }
@@ -152,6 +156,8 @@ class machine final : public environment {
   real_clock clock_;
   real_random random_;
   real_threads threads_;
+  real_disk disk_;
+  real_lanes lanes_;
   std::atomic<std::uint64_t> nodes_{0};
 };
 

@@ -62,7 +62,13 @@ class node_environment final : public environment,
                                private fault_plan,
                                private os_signals {
  public:
-  explicit node_environment(node& n) : node_{&n}, clocks_{n.clocks_}, world_{n.world_}, processes_{n.processes_} {}
+  explicit node_environment(node& n)
+      : node_{&n},
+        clocks_{n.clocks_},
+        world_{n.world_},
+        disk_{n.disk_->mount(n.id())},
+        lanes_{n.lanes_->start(n.id())},
+        processes_{n.processes_} {}
   /// The node has crashed: jobs that are submitted from now on are dropped.
   void retire() noexcept { node_ = nullptr; }
 
@@ -70,6 +76,8 @@ class node_environment final : public environment,
   random_source& random() noexcept override { return *this; }
   coppice::threads* threads() noexcept override { return nullptr; }
   std::unique_ptr<blocking_pool> make_blocking_pool(unsigned) override { return std::make_unique<node_pool>(*this); }
+  coppice::disk& disk() noexcept override { return *disk_; }
+  coppice::lanes& lanes() noexcept override { return *lanes_; }
   fault_plan* faults() noexcept override { return this; }
   coppice::os_signals& os_signals() noexcept override { return *this; }
   coppice::os_processes& os_processes() noexcept override { return *processes_; }
@@ -106,6 +114,8 @@ class node_environment final : public environment,
   node* node_;
   const node_clock& clocks_;
   world& world_;
+  std::unique_ptr<coppice::disk> disk_;
+  std::unique_ptr<coppice::lanes> lanes_;
   std::shared_ptr<node_processes> processes_;
   std::shared_ptr<subscribers> subscribers_ = std::make_shared<subscribers>();
 };
@@ -149,7 +159,12 @@ class node_scheduler final : public detail::scheduler {
 // ---- a node
 
 node::node(world& w, std::string name, runtime_options options, const clock_quality& clocks)
-    : world_{w}, name_{std::move(name)}, options_{std::move(options)}, clocks_{clocks, w.now()} {
+    : world_{w},
+      name_{std::move(name)},
+      options_{std::move(options)},
+      clocks_{clocks, w.now()},
+      disk_{std::make_shared<node_disk>(w)},
+      lanes_{std::make_shared<node_lanes>(w, *disk_)} {
   start();
 }
 
@@ -158,11 +173,11 @@ node::~node() {
 }
 
 void node::start() {
-  processes_ = std::make_shared<node_processes>(world_, clocks_, programs_);
-  environment_ = std::make_shared<node_environment>(*this);
   options_.node = node_id{world_.new_node_number()};
   world_.net().renumber(id_, options_.node);
   id_ = options_.node;
+  processes_ = std::make_shared<node_processes>(world_, clocks_, programs_);
+  environment_ = std::make_shared<node_environment>(*this);
   processes_->begin(id_);
   paused_ = false;
   runtime_ = std::make_unique<runtime>(environment_, options_);
@@ -189,6 +204,8 @@ void node::crash() {
   stuck_.clear();
   runnable_.clear();
   jobs_.clear();
+  lanes_->crash();
+  disk_->crash();
   environment_->retire();
   processes_->retire();
   world_.net().forget(id_);
@@ -277,7 +294,7 @@ bool node::is_stuck(const detail::slot& p) const noexcept {
 
 std::size_t node::choices() const noexcept {
   if (!up() || halted()) return 0;
-  const std::size_t outside = jobs_.size() + processes_->choices();
+  const std::size_t outside = jobs_.size() + lanes_->ready() + processes_->choices();
   if (stuck_.empty()) return outside + runnable_.size();
   return outside + static_cast<std::size_t>(
                        std::ranges::count_if(runnable_, [&](const detail::slot* p) { return !is_stuck(*p); }));
@@ -352,7 +369,9 @@ void world::deliver_due() {
   for (node& n : nodes_) n.wake_if_due();
   network_.advance(now_);
   for (node& n : nodes_) {
+    if (n.disk_->lost_power()) n.crash();
     if (!n.up() || n.halted()) continue;
+    n.lanes_->advance(now_);
     n.runtime_->host().fire_timers();
     n.look_at_stuck(n.now());
     n.processes_->advance(n.now());
@@ -387,6 +406,8 @@ void world::do_one_of(node& n, std::size_t pick) {
     return;
   }
   pick -= n.jobs_.size();
+  if (pick < n.lanes_->ready()) return n.lanes_->begin_job(pick);
+  pick -= n.lanes_->ready();
   if (const auto processes = n.processes_; pick < processes->choices()) {
     now_ +=
         std::chrono::nanoseconds{100};  // like a turn, so that two who answer each other cannot keep time from moving
@@ -437,6 +458,7 @@ std::optional<time_point> world::next_event() {
       earlier_on_node(s.until);
       if (!s.reported && s.since + n.options_.stall_after > n.now()) earlier_on_node(s.since + n.options_.stall_after);
     }
+    earlier(n.lanes_->next());
     earlier_on_node(n.runtime_->host().next_timer());
     earlier_on_node(n.processes_->next());
   }

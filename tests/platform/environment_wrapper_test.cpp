@@ -45,6 +45,8 @@ TEST(environment_wrapper, forwards_every_part) {
   EXPECT_EQ(outer.threads(), inner->threads());
   EXPECT_EQ(outer.make_blocking_pool(7), nullptr);
   EXPECT_EQ(inner->asked_for, 7U);
+  EXPECT_EQ(&outer.disk(), &inner->disk());
+  EXPECT_EQ(&outer.lanes(), &inner->lanes());
   EXPECT_EQ(outer.faults(), inner->faults());
   EXPECT_EQ(&outer.os_signals(), &inner->os_signals());
   EXPECT_EQ(&outer.os_processes(), &inner->os_processes());

@@ -1,7 +1,7 @@
 #pragma once
-/// Everything outside the program's own logic: time, random numbers, threads, blocking work, faults, signals, other
-/// programs. The real environment comes from `platform`, the simulated one from `sim`; nothing else in Coppice touches
-/// the machine.
+/// Everything outside the program's own logic: time, random numbers, threads, blocking work, files, faults, signals,
+/// other programs. The real environment comes from `platform`, the simulated one from `sim`; nothing else in Coppice
+/// touches the machine.
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -48,6 +48,9 @@ class environment {
   [[nodiscard]] virtual coppice::threads* threads() noexcept = 0;
   /// A pool of its own for each runtime, with at most that many threads; further jobs wait.
   [[nodiscard]] virtual std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) = 0;
+  /// Include `env/disk.hpp` and `env/lanes.hpp` to use them.
+  [[nodiscard]] virtual coppice::disk& disk() noexcept = 0;
+  [[nodiscard]] virtual coppice::lanes& lanes() noexcept = 0;
   [[nodiscard]] virtual fault_plan* faults() noexcept = 0;
   [[nodiscard]] virtual coppice::os_signals& os_signals() noexcept = 0;
   [[nodiscard]] virtual coppice::os_processes& os_processes() noexcept = 0;

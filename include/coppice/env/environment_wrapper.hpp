@@ -31,6 +31,8 @@ class environment_wrapper : public environment {
   [[nodiscard]] std::unique_ptr<blocking_pool> make_blocking_pool(unsigned most_threads) override {
     return wrapped_->make_blocking_pool(most_threads);
   }
+  [[nodiscard]] coppice::disk& disk() noexcept override { return wrapped_->disk(); }
+  [[nodiscard]] coppice::lanes& lanes() noexcept override { return wrapped_->lanes(); }
   [[nodiscard]] fault_plan* faults() noexcept override { return wrapped_->faults(); }
   [[nodiscard]] coppice::os_signals& os_signals() noexcept override { return wrapped_->os_signals(); }
   [[nodiscard]] coppice::os_processes& os_processes() noexcept override { return wrapped_->os_processes(); }

@@ -5,9 +5,13 @@ namespace coppice {
 
 class blocking_pool;
 class clock;
+class disk;
 class environment;
 class environment_wrapper;
 class fault_plan;
+class file;
+class lane;
+class lanes;
 class os_process;
 class os_processes;
 class os_signals;
@@ -16,5 +20,6 @@ class threads;
 struct os_command;
 struct os_exit;
 struct os_process_events;
+enum class disk_errc : unsigned char;
 
 }  // namespace coppice

@@ -6,11 +6,15 @@ namespace coppice::sim {
 class network;
 class node;
 class node_clock;
+class node_disk;
+class node_lanes;
 class os_program;
 class os_program_self;
 class world;
 struct clock_quality;
+struct disk_quality;
 struct exploration;
+struct lane_quality;
 struct network_quality;
 
 }  // namespace coppice::sim

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include <coppice/runtime/runtime.hpp>
+#include <coppice/sim/disk.hpp>
+#include <coppice/sim/lanes.hpp>
 #include <coppice/sim/network.hpp>
 #include <coppice/sim/node_clock.hpp>
 #include <coppice/sim/os_program.hpp>
@@ -94,6 +96,10 @@ class node {
   /// Until `duration` from now has passed on its clock, `who` is stuck in its code as soon as it has a signal to
   /// handle. A stuck process is reported after `stall_after`, and may be abandoned.
   void stick(pid who, std::chrono::nanoseconds duration);
+  /// The disk and the lanes of the machine, to set their faults. The disk keeps its contents when the node crashes, as
+  /// far as they were synced; lanes and their jobs are gone.
+  [[nodiscard]] node_disk& disk() noexcept { return *disk_; }
+  [[nodiscard]] node_lanes& lanes() noexcept { return *lanes_; }
 
  private:
   friend class world;
@@ -117,7 +123,7 @@ class node {
   [[nodiscard]] static bool holds(const stuck& s, const detail::slot& p) noexcept;
   [[nodiscard]] bool is_stuck(const detail::slot& p) const noexcept;
   void look_at_stuck(time_point now);
-  /// The number of jobs, processes and steps of OS processes that could run here next.
+  /// The number of jobs, lanes, processes and steps of OS processes that could run here next.
   [[nodiscard]] std::size_t choices() const noexcept;
 
   world& world_;
@@ -127,6 +133,8 @@ class node {
   node_id id_;
   std::map<std::string, os_program_maker, std::less<>> programs_;
   std::shared_ptr<node_processes> processes_;
+  std::shared_ptr<node_disk> disk_;
+  std::shared_ptr<node_lanes> lanes_;
   std::shared_ptr<node_environment> environment_;
   std::unique_ptr<runtime> runtime_;
   std::vector<detail::slot*> runnable_;
@@ -158,11 +166,13 @@ class world {
   // -- time
   /// The reference for all nodes, whose own clocks may differ from it.
   [[nodiscard]] time_point now() const noexcept { return now_; }
-  /// Runs one turn or one job, or moves the clock to the next timer or packet. False: nothing is left to happen.
+  /// Runs one turn or one job, or moves the clock to the next timer, packet or end of a lane's job. False: nothing is
+  /// left to happen.
   bool step();
   /// Runs until nothing is left to happen; gives up after `limit` of virtual time. False: it gave up.
   bool run(std::chrono::nanoseconds limit = std::chrono::hours{24 * 365});
-  /// Runs until only timers and packets in flight are left, none of them due; gives up after `limit` of virtual time.
+  /// Runs until only timers, packets in flight and jobs in progress of lanes are left, none of them due; gives up after
+  /// `limit` of virtual time.
   /// Each turn takes 100 ns, and timers that become due meanwhile fire. False: it gave up.
   bool settle(std::chrono::nanoseconds limit = std::chrono::minutes{1});
   /// Runs for this much virtual time. The clock reaches its end even if nothing is left to happen.
