@@ -15,14 +15,14 @@ class simulated_lane {
   };
   struct progress {
     time_point since;
-    time_point until;
     std::move_only_function<void()> done;
+    std::optional<time_point> until{};  // nothing: its work is being done at this moment
   };
 
   explicit simulated_lane(lane_status begin) : counts{std::move(begin)} {}
 
-  [[nodiscard]] bool ready() const noexcept { return !working && !running && !jobs.empty(); }
-  [[nodiscard]] bool idle() const noexcept { return !working && !running; }
+  [[nodiscard]] bool ready() const noexcept { return !running && !jobs.empty(); }
+  [[nodiscard]] bool idle() const noexcept { return !running; }
   [[nodiscard]] lane_status status() const {
     lane_status now = counts;
     now.queued = jobs.size();
@@ -30,8 +30,8 @@ class simulated_lane {
     return now;
   }
   void put_off(std::chrono::nanoseconds by) {
-    if (running)
-      running->until += by;
+    if (running && running->until)
+      *running->until += by;
     else
       delay += by;
   }
@@ -45,7 +45,6 @@ class simulated_lane {
 
   lane_status counts;  // `queued` and `running_since` are filled in by `status`
   std::deque<job> jobs;
-  bool working = false;  // the work of a job is being done at this moment
   std::optional<progress> running;
   std::chrono::nanoseconds delay{0};  // of the next job
 };
@@ -89,6 +88,7 @@ class started_lanes final : public coppice::lanes {
   std::unique_ptr<lane> open(std::string name) override {
     const bool crashed = start_ != of_->starts_;
     auto opened = std::make_shared<simulated_lane>(lane_status{.name = std::move(name), .closed = crashed});
+    std::erase_if(of_->opened_, [](const auto& each) { return each->counts.closed && each->idle(); });
     if (!crashed) of_->opened_.push_back(opened);
     return std::make_unique<lane_handle>(of_->world_, std::move(opened));
   }
@@ -130,27 +130,28 @@ void node_lanes::begin_job(std::size_t which) {
   lane->jobs.pop_front();
   world_.note("lane job", node_.value(), static_cast<std::uint64_t>(at - opened_.begin()), lane->counts.done);
   (void)disk_.take_time();  // of calls that were not made by jobs of lanes
-  lane->working = true;
+  lane->running.emplace(world_.now(), std::move(next.done));
   next.work();
-  lane->working = false;
   if (start != starts_) return;  // the work has crashed its node
   const auto duration =
       world_.chance().between(quality.job_min, quality.job_max) + disk_.take_time() + std::exchange(lane->delay, {});
-  lane->running.emplace(world_.now(), world_.now() + duration, std::move(next.done));
+  lane->running->until = world_.now() + duration;
 }
 
 std::optional<time_point> node_lanes::next() const noexcept {
   std::optional<time_point> first;
   for (const auto& each : opened_)
-    if (each->running && (!first || each->running->until < *first)) first = each->running->until;
+    if (each->running && each->running->until && (!first || *each->running->until < *first))
+      first = each->running->until;
   return first;
 }
 
 void node_lanes::advance(time_point now) {
-  std::erase_if(opened_, [](const auto& each) { return each->counts.closed && each->idle(); });
+  const auto first = next();
+  if (!first || *first > now) return;
   const auto all = opened_;  // `done` may open lanes
   for (const auto& lane : all) {
-    if (!lane->running || lane->running->until > now) continue;
+    if (!lane->running || !lane->running->until || *lane->running->until > now) continue;
     world_.note("lane done", node_.value(), lane->counts.done);
     auto done = std::move(lane->running->done);
     done();
@@ -165,7 +166,6 @@ void node_lanes::crash() {
   for (const auto& lane : all) {
     lane->close();
     lane->running.reset();
-    lane->working = false;
   }
 }
 

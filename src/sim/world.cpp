@@ -370,8 +370,8 @@ void world::deliver_due() {
   network_.advance(now_);
   for (node& n : nodes_) {
     if (n.disk_->lost_power()) n.crash();
+    if (n.up() && !n.halted()) n.lanes_->advance(now_);  // may crash the node
     if (!n.up() || n.halted()) continue;
-    n.lanes_->advance(now_);
     n.runtime_->host().fire_timers();
     n.look_at_stuck(n.now());
     n.processes_->advance(n.now());

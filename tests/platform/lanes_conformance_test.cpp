@@ -233,6 +233,14 @@ TEST_P(lane_cases, the_status_counts_jobs) {
   EXPECT_TRUE(ended.closed);
 }
 
+TEST_P(lane_cases, a_job_finds_itself_in_the_status) {
+  const auto l = open("writer");
+  const auto look = [&] { said.add(l->status().running_since ? "running" : "not running"); };
+  EXPECT_TRUE(l->submit(look, look));
+  on().wait_for(said, 2);
+  EXPECT_EQ(said.all(), (lines{"running", "running"}));
+}
+
 /// The status of the lane in the list of all lanes.
 std::vector<lane_status> listed(environment& env, std::string_view name) {
   std::vector<lane_status> all = env.lanes().status();

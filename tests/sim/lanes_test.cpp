@@ -196,6 +196,16 @@ TEST(simulated_lane, is_over_when_its_work_crashes_the_node_itself) {
   EXPECT_FALSE(delivered);
 }
 
+TEST(simulated_lane, may_crash_its_node_with_a_result) {
+  world w{1};
+  node& n = w.add_node();
+  const auto l = env_of(n).lanes().open("writer");
+  EXPECT_TRUE(l->submit([] {}, [&] { n.crash(); }));
+  EXPECT_TRUE(w.run());
+  EXPECT_FALSE(n.up());
+  EXPECT_TRUE(l->status().closed);
+}
+
 TEST(simulated_lane, opened_by_a_program_that_has_crashed_is_closed) {
   world w{1};
   node& n = w.add_node();
