@@ -296,6 +296,26 @@ TEST(disk_crash, does_not_lose_a_file_that_was_moved_into_a_new_directory) {
   EXPECT_EQ(left_by_crashes(move_and_sync, look), texts{"d a "});
 }
 
+TEST(disk_crash, does_not_lose_a_file_that_was_moved_into_a_new_directory_of_another_directory) {
+  const auto move = [](disk& d) {
+    make_two_directories(d);
+    (void)value(d.open("/one/a", new_file));
+    check(d.sync_directory("/one"));
+    check(d.make_directory("/two/d"));
+    check(d.rename("/one/a", "/two/d/a"));
+  };
+  const auto look = [](disk& d) {
+    const std::string names = names_in(d, "/one") + "| " + names_in(d, "/two");
+    return names == "| d " ? names + names_in(d, "/two/d") : names;
+  };
+  EXPECT_EQ(left_by_crashes(move, look), (texts{"a | ", "a | d ", "| d a "}));
+  const auto move_and_sync = [&](disk& d) {
+    move(d);
+    check(d.sync_directory("/one"));
+  };
+  EXPECT_EQ(left_by_crashes(move_and_sync, look), texts{"| d a "});
+}
+
 TEST(disk_crash, does_not_lose_a_file_that_was_moved_out_of_a_removed_directory) {
   const auto left = left_by_crashes(
       [](disk& d) {
