@@ -405,6 +405,35 @@ TEST_P(os_process_case, a_handle_may_be_destroyed_by_its_own_report) {
   EXPECT_EQ(all.now().output.size(), 100U);
 }
 
+TEST_P(os_process_case, functions_that_own_the_handle_are_destroyed_after_the_last_report) {
+  struct owner {
+    explicit owner(recorder* r) : all{r} {}
+    owner(const owner&) = delete;
+    owner& operator=(const owner&) = delete;
+    ~owner() {
+      program.reset();
+      all->change([](report& r) { r.output = "destroyed"; });
+    }
+    recorder* all;
+    std::unique_ptr<os_process> program;
+  };
+  for (const os_stdio kind : {os_stdio::pipe, os_stdio::null}) {
+    recorder all;
+    auto owns = std::make_shared<owner>(&all);
+    std::mutex mutex;
+    os_process_events events;
+    events.ended = [owns, &mutex](const os_exit&) { const std::scoped_lock after_spawn{mutex}; };
+    os_command c = on->command("exits", {"0"});
+    c.output = c.error = kind;
+    {
+      const std::scoped_lock lock{mutex};
+      owns->program = *on->processes().spawn(c, std::move(events));
+      owns.reset();
+    }
+    on->wait(all, [](const report& r) { return r.output == "destroyed"; });
+  }
+}
+
 TEST_P(os_process_case, a_report_may_start_the_next_program) {
   recorder all;
   std::vector<std::unique_ptr<os_process>> running;  // by the thread of the reports only, after the first one

@@ -120,6 +120,7 @@ class real_os_processes final : public os_processes {
   void break_input(child& c);
   void note_end(child& c);
   void forget(child& c);
+  static void drop_events(child& c);
   void reap(child& c);
 
   std::mutex starting_;
@@ -276,7 +277,7 @@ void real_os_processes::handle(std::uint64_t key) {
   calling_ = c->number;
   handle(*c, key);
   calling_ = 0;
-  if (c->unwanted) c->events = {};
+  if (c->unwanted || (c->ended && !c->has_pipes)) drop_events(*c);
 }
 
 void real_os_processes::handle(child& c, std::uint64_t key) {
@@ -331,9 +332,12 @@ void real_os_processes::forget(child& c) {
   break_input(c);
   c.program.output.close();
   c.program.error.close();
-  if (calling_ != c.number) c.events = {};  // otherwise one of these functions is the caller
+  if (calling_ != c.number) drop_events(c);  // otherwise one of these functions is the caller
   if (c.done) reap(c);
 }
+
+/// None of them is called any more. They may own the handle, which then is destroyed here.
+void real_os_processes::drop_events(child& c) { const os_process_events gone = std::exchange(c.events, {}); }
 
 /// Only now may the system use the number again, for another process.
 void real_os_processes::reap(child& c) {

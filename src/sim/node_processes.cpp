@@ -64,7 +64,10 @@ struct node_processes::process {
         command{std::move(c)},
         program{std::move(p)},
         self{all, *this},
-        reads{command.input == os_stdio::pipe && number == of} {}
+        reads{command.input == os_stdio::pipe && number == of} {
+    if (!reads) end_input();
+    output_known = !prints_to(os_stream::output) && !prints_to(os_stream::error);
+  }
 
   const std::uint64_t id;
   const std::uint64_t leader;  // of its group: the process that was spawned, itself or an ancestor
@@ -72,7 +75,8 @@ struct node_processes::process {
   const std::unique_ptr<os_program> program;
   self_of self;
   std::deque<std::variant<started, signal_sent, input_sent, input_over>> inbox{started{}};
-  bool reads;  // its input is a pipe that it has not closed
+  bool reads;               // its input is a pipe that it has not closed
+  bool input_ends = false;  // nothing is sent to it any more
   bool ended = false;
   std::size_t input_waiting = 0;
 
@@ -83,8 +87,12 @@ struct node_processes::process {
   bool wanted = true;       // there is a handle
   bool held = false;        // output stays in the outbox
   bool end_known = false;
-  bool calling = false;  // one of the events is running
+  bool output_known = false;  // nothing more will be written, and who started it knows
+  bool calling = false;       // one of the events is running
 
+  void end_input() {
+    if (!std::exchange(input_ends, true) && !ended) inbox.emplace_back(input_over{});
+  }
   [[nodiscard]] bool prints_to(os_stream s) const {
     return (s == os_stream::output ? command.output : command.error) == os_stdio::pipe;
   }
@@ -131,8 +139,8 @@ class node_processes::handle final : public os_process {
     return {};
   }
   void close_input() override {
-    if (std::exchange(input_closed_, true) || !process_->reads || process_->ended) return;
-    process_->inbox.emplace_back(input_over{});
+    input_closed_ = true;
+    process_->end_input();
   }
   void hold_output() override { process_->held = true; }
   void release_output() override { process_->held = false; }
@@ -189,8 +197,7 @@ void node_processes::end(process& p, const os_exit& how) {
   if (const auto found = processes_.find(p.leader); found != processes_.end()) {
     process& leader = *found->second;
     if (p.id == leader.id) leader.outbox.emplace_back(how);
-    const bool piped = leader.prints_to(os_stream::output) || leader.prints_to(os_stream::error);
-    if (--leader.sharing == 0 && piped) leader.outbox.emplace_back(output_over{});
+    if (--leader.sharing == 0 && !leader.output_known) leader.outbox.emplace_back(output_over{});
     if (!leader.wanted) leader.outbox.clear();
   }
   erase_if_over(p.id);
@@ -238,10 +245,13 @@ void node_processes::forget(std::uint64_t id) {
   const process_ref p = found->second;
   p->wanted = false;
   p->outbox.clear();
-  if (p->reads && !p->ended) p->inbox.emplace_back(input_over{});
-  if (!p->calling) p->events = {};  // otherwise one of these functions is the caller
+  p->end_input();
+  if (!p->calling) drop_events(*p);  // otherwise one of these functions is the caller
   erase_if_over(id);
 }
+
+/// None of them is called any more. They may own the handle, which then is destroyed here.
+void node_processes::drop_events(process& p) { const os_process_events gone = std::exchange(p.events, {}); }
 
 void node_processes::erase_if_over(std::uint64_t id) {
   const auto found = processes_.find(id);
@@ -256,7 +266,7 @@ void node_processes::retire() {
   const auto gone = std::exchange(processes_, {});
   for (const auto& [id, each] : gone) {
     each->ended = true;
-    each->events = {};
+    drop_events(*each);
   }
 }
 
@@ -311,11 +321,12 @@ void node_processes::report(process& leader) {
   } else if (const auto* how = std::get_if<os_exit>(&next)) {
     leader.end_known = true;
     if (leader.events.ended) leader.events.ended(*how);
-  } else if (leader.events.output_closed) {
-    leader.events.output_closed();
+  } else {
+    leader.output_known = true;
+    if (leader.events.output_closed) leader.events.output_closed();
   }
   leader.calling = false;
-  if (!leader.wanted) leader.events = {};
+  if (!leader.wanted || (leader.end_known && leader.output_known)) drop_events(leader);
 }
 
 std::optional<time_point> node_processes::next() const {

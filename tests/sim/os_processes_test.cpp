@@ -28,9 +28,7 @@ class does final : public os_program {
 };
 
 class cat final : public os_program {
-  void start(os_program_self& me) override {
-    if (me.command().input != os_stdio::pipe) me.exit(0);
-  }
+  void start(os_program_self& /*me*/) override {}
   void input(os_program_self& me, std::string_view bytes) override { me.print(bytes); }
   void input_closed(os_program_self& me) override { me.exit(0); }
 };
@@ -270,6 +268,22 @@ TEST(simulated_os_process, does_nothing_any_more_after_its_end) {
   EXPECT_EQ(on.all.now().output, "");
   EXPECT_EQ(on.all.now().how.code, 0);
   EXPECT_EQ(on.all.now().ends, 1);
+}
+
+TEST(simulated_os_process, the_end_of_input_is_told_once) {
+  struct listener final : os_program {
+    void start(os_program_self& /*me*/) override {}
+    void input_closed(os_program_self& me) override { me.print("closed\n"); }
+  };
+  one_node on;
+  on.n.install("listener", [](const os_command&) { return std::make_unique<listener>(); });
+  for (const os_stdio kind : {os_stdio::pipe, os_stdio::null}) {
+    const auto p = on.start({.program = "listener", .input = kind});
+    p->close_input();
+    p->close_input();
+    EXPECT_TRUE(on.w.run());
+  }
+  EXPECT_EQ(on.all.now().output, "closed\nclosed\n");
 }
 
 TEST(simulated_os_process, two_who_answer_each_other_do_not_keep_time_from_moving) {

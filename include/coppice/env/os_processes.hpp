@@ -110,7 +110,7 @@ struct os_exit {
 /// What a program does, told to who started it. Functions that are left empty are not called. All calls for all
 /// programs of an environment are made one at a time, on one thread of the environment, possibly before `spawn` has
 /// returned: the functions may lock and allocate, use and destroy any `os_process` and spawn others, but must neither
-/// throw nor wait.
+/// throw nor wait. They may own the `os_process`: they are destroyed after the last report, or with the `os_process`.
 struct os_process_events {
   /// The program, or a descendant that has its streams, has written these bytes to a stream that is a pipe. They come
   /// in order for each stream, divided anyhow. The bytes are valid during the call.
@@ -138,7 +138,8 @@ class os_process {
   /// such signal, or if the process runs with rights that do not let us.
   virtual result<void> signal(int number) = 0;
   /// Sends a signal to all processes of its group, also after its own end. Fails with `errc::invalid` like `signal`,
-  /// and if the group is ours.
+  /// and if the group is ours; with `errc::exited` if other code has waited for the process, whose number then may be
+  /// that of a stranger.
   virtual result<void> signal_group(int number) = 0;
   /// Queues bytes for the standard input of the program. Fails with `errc::exited` if the program has ended or does not
   /// read any more, with `errc::capacity` if `input_limit` bytes are waiting already, with `errc::invalid` if its input

@@ -45,7 +45,7 @@ class os_program {
   virtual void start(os_program_self& me) = 0;
   /// Bytes have arrived at its standard input, divided anyhow.
   virtual void input(os_program_self& /*me*/, std::string_view /*bytes*/) {}
-  /// Nothing more will arrive.
+  /// Nothing more will arrive. Called once, right after the start if the input of the program is not a pipe.
   virtual void input_closed(os_program_self& /*me*/) {}
   /// A signal has arrived. Unless overridden, the program ends, or ignores the signal, as the system does by default;
   /// it is never stopped (SIGSTOP). SIGKILL is not delivered here: it ends the program.

@@ -44,6 +44,7 @@ class node_processes final : public os_processes, public std::enable_shared_from
   void report(process& leader);
   void end(process& p, const os_exit& how);
   void forget(std::uint64_t id);
+  static void drop_events(process& p);
   void erase_if_over(std::uint64_t id);
   void note(std::string_view what, std::uint64_t id, std::uint64_t detail = 0);
 
