@@ -49,6 +49,7 @@ void child_list::upgrade(std::vector<child_spec> specs) {
       continue;
     }
     supervised& c = *known->second;
+    ensure(c.place < before.size() && before[c.place].get() == &c, "a child is not at its place in the list");
     by_id_.erase(known);  // its key refers to the id in the spec that is replaced
     c.become(std::move(spec));
     by_id_.emplace(c.id(), &c);

@@ -67,9 +67,12 @@ TEST(child_list_invariant, a_child_that_waits_for_its_backoff_is_not_removed) {
   list.at(0)->wait = {};
 }
 
-TEST(child_list_invariant, a_new_spec_has_the_same_id) {
-  child_list list{two_children()};
-  expect_broken(broken_by([&] { list.replace_spec(*list.at(0), idle_child("c")); }), "has another id");
+TEST(child_list_invariant, an_upgrade_takes_each_child_from_its_own_place) {
+  for (const std::uint32_t wrong : {1U, 7U}) {
+    child_list list{two_children()};
+    list.at(0)->place = wrong;
+    expect_broken(broken_by([&] { list.upgrade(two_children()); }), "a child is not at its place in the list");
+  }
 }
 
 // ---- one child
