@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <coppice/runtime/runtime.hpp>
+#include <coppice/spec/child.hpp>
 
 #include "studio.hpp"
 
@@ -107,6 +108,25 @@ TEST(log, of_a_failure_is_a_warning_when_it_is_mended_and_an_error_when_it_ends_
   ASSERT_EQ(sink->levels, (std::vector{log_level::warning, log_level::error}));
   EXPECT_TRUE(sink->all[0].starts_with("actor failed")) << sink->all[0];
   for (const std::string& line : sink->all) EXPECT_TRUE(line.contains("no luck")) << line;
+}
+
+task<> fails_later(self& me) {
+  co_await me.sleep(1s);
+  throw std::runtime_error{"no luck"};
+}
+TEST(log, of_the_failure_of_a_child_that_is_a_process_is_one_line) {
+  const auto sink = std::make_shared<notes>();
+  sim::world w{1};
+  runtime& rt = w.add_node("n", {.processes = 1000, .level = log_level::info, .log = sink}).rt();
+  const auto book = std::make_shared<lines>();
+  const auto a = spawn_actor(rt, props<player>("a", book));
+  rt.cast<act>(a, [](context& me) { EXPECT_TRUE(me.spawn(child(fails_later).with({.id = "c"}))); });
+  w.run_for(1500ms);
+  ASSERT_EQ(sink->levels, (std::vector{log_level::error}));
+  EXPECT_TRUE(sink->all[0].starts_with("process ended")) << sink->all[0];
+  rt.cast<act>(a, [&rt](context& me) { rt.kill(me.children().front()); });
+  w.settle();
+  ASSERT_EQ(sink->levels, (std::vector{log_level::error, log_level::warning})) << "no process logs that it was killed";
 }
 
 }  // namespace
