@@ -68,9 +68,9 @@ task<> throws_strange(self&) {
   co_return;
 }
 
-TEST(exit, something_thrown_that_is_not_a_std_exception_still_tells_its_type) {
+TEST(exit, something_thrown_that_is_not_a_std_exception_still_tells_its_type_and_if_it_can_its_value) {
   runtime rt{quiet()};
-  EXPECT_EQ(rt.run(throws_int), exit_reason::error("int", "", ""));
+  EXPECT_EQ(rt.run(throws_int), exit_reason::error("int", "42", ""));
   EXPECT_EQ(rt.run(throws_strange), exit_reason::error("app::strange", "", ""));
 }
 
