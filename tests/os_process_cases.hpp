@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,10 +100,14 @@ class stage {
   }
 };
 
-using stage_maker = std::unique_ptr<stage> (*)();
+struct stage_maker {
+  std::string name;
+  std::function<std::unique_ptr<stage>()> make;
+  friend void PrintTo(const stage_maker& m, std::ostream* out) { *out << m.name; }  // as the names of tests show it
+};
 class os_process_case : public testing::TestWithParam<stage_maker> {
  protected:
-  std::unique_ptr<stage> on = GetParam()();
+  std::unique_ptr<stage> on = GetParam().make();
 };
 
 constexpr int sigkill = 9;

@@ -66,7 +66,7 @@ class real_stage final : public stage {
 };
 
 INSTANTIATE_TEST_SUITE_P(real, os_process_case,
-                         testing::Values([]() -> std::unique_ptr<stage> { return std::make_unique<real_stage>(); }));
+                         testing::Values(stage_maker{"this_machine", [] { return std::make_unique<real_stage>(); }}));
 
 /// What a shell prints.
 std::string output_of(const os_command& c) { return real_stage{}.run(c).output; }

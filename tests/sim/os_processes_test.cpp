@@ -105,12 +105,13 @@ class simulated_stage final : public stage {
   sim::node& node_ = world_.add_node();
 };
 
-template <std::uint64_t Seed>
-std::unique_ptr<stage> simulated() {
-  return std::make_unique<simulated_stage>(Seed);
+std::vector<stage_maker> seeds() {
+  std::vector<stage_maker> all;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed)
+    all.push_back({"seed_" + std::to_string(seed), [seed] { return std::make_unique<simulated_stage>(seed); }});
+  return all;
 }
-INSTANTIATE_TEST_SUITE_P(simulated, os_process_case,
-                         testing::Values(simulated<1>, simulated<2>, simulated<3>, simulated<4>, simulated<5>));
+INSTANTIATE_TEST_SUITE_P(simulated, os_process_case, testing::ValuesIn(seeds()));
 
 // ---- time, faults and the seed
 
