@@ -11,7 +11,7 @@ function(coppice_examples)
     set(package)
     if(EXISTS ${folder}/package.txt)
       file(STRINGS ${folder}/package.txt package)
-      find_package(${package} QUIET)
+      find_package(${package} QUIET)  # cmake/Find<package>.cmake, where the package has no file for CMake
       if(NOT ${package}_FOUND)
         message(STATUS "${program} is not built: ${package} was not found")
         continue()

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # Sourced by the scripts: installs what they need and this machine lacks. Made for Debian 12.
 
-# install_missing <what>...: each is a command, or "gtest" for GoogleTest, "spdlog" for spdlog, "caf" for the C++ Actor
-# Framework, "clang-rt" for the sanitizers of clang 19.
+# install_missing <what>...: each is a command, or "gtest" for GoogleTest, "asio" for Asio, "spdlog" for spdlog, "caf"
+# for the C++ Actor Framework, "clang-rt" for the sanitizers of clang 19.
 install_missing() {
   local what packages=()
   for what in "$@"; do
     case "$what" in
       gtest) [[ -e /usr/include/gtest/gtest.h ]] || packages+=(libgtest-dev) ;;
+      asio) [[ -e /usr/include/asio.hpp ]] || packages+=(libasio-dev) ;;
       spdlog) [[ -e /usr/include/spdlog/spdlog.h ]] || packages+=(libspdlog-dev) ;;
       caf) [[ -e /usr/include/caf/all.hpp ]] || packages+=(libcaf-dev) ;;
       clang-rt) compgen -G '/usr/lib/llvm-19/lib/clang/19/lib/linux/*asan*' > /dev/null || packages+=(libclang-rt-19-dev) ;;

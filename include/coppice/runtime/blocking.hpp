@@ -1,8 +1,9 @@
 #pragma once
-/// Blocking work, such as files, name look-ups and C libraries, on a thread of its own:
+/// Blocking work, such as files, name look-ups and C libraries, on a thread of the runtime's pool or in a lane:
 ///
 ///     const std::string text = co_await me.blocking(read_file, path);
 ///     const result<std::string> in_time = co_await me.blocking(read_file, path).within(2s);
+///     const result<int> rows = co_await in_lane(database, insert_row, row).within(2s);
 ///
 /// If the process ends first, everybody is notified at once. Its frames are destroyed when the work is over, so the
 /// work may use them. Work that has not begun by then is dropped.
@@ -10,6 +11,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include <coppice/env/lanes.hpp>
 #include <coppice/runtime/detail/operation.hpp>
 
 namespace coppice {
@@ -42,6 +44,7 @@ class blocking_job final : public operation {
     }
     ran_ = true;
   }
+  [[nodiscard]] bool ran() const noexcept { return ran_; }
   /// The value of the function; throws what it has thrown.
   [[nodiscard]] gives take() {
     if (!ran_) throw work_dropped{};
@@ -82,35 +85,45 @@ class blocking_base : public waiter {
   void await_suspend(std::coroutine_handle<P> h) {
     coroutine& me = process_of(h.promise());
     job_->begin(me);
-    me.host().submit_blocking(submitted<blocking_job<F, Args...>>{job_}, type_name<F>());
+    if (lane_ == nullptr)
+      me.host().submit_blocking(submitted<job>{job_}, type_name<F>());
+    else  // a lane that is closed drops the job at once, which is then over
+      (void)lane_->submit([work = job_] { work->run(); }, [done = submitted<job>{job_}] {});
     me.wait(h, *this, timeout_);  // last: if something above throws, no wait has begun
   }
 
  protected:
   using job = blocking_job<F, Args...>;
-  blocking_base(const wait_type& how, std::shared_ptr<job> what, std::chrono::nanoseconds timeout) noexcept
-      : waiter{&how}, job_{std::move(what)}, timeout_{timeout} {}
+  blocking_base(const wait_type& how, std::shared_ptr<job> what, lane* where, std::chrono::nanoseconds timeout) noexcept
+      : waiter{&how}, job_{std::move(what)}, lane_{where}, timeout_{timeout} {}
   static bool take(waiter& w, coroutine&, envelope& e) { return static_cast<blocking_base&>(w).job_->is_news(e); }
   static bool keep_frames(waiter& w, coroutine& me) { return static_cast<blocking_base&>(w).job_->keep_frames(me); }
   std::shared_ptr<job> job_;
-
- private:
+  lane* lane_;  // null: the pool of the runtime
   std::chrono::nanoseconds timeout_;
 };
 
 }  // namespace detail
 
-/// Blocking work with a time limit.
+/// Blocking work in a lane, or with a time limit.
 template <class F, class... Args>
 class [[nodiscard]] pending_blocking_within : public detail::blocking_base<F, Args...> {
   using base = detail::blocking_base<F, Args...>;
 
  public:
   using result_type = result<typename base::job::gives>;
-  pending_blocking_within(std::shared_ptr<typename base::job> work, std::chrono::nanoseconds timeout) noexcept
-      : base{how, std::move(work), timeout} {}
+  pending_blocking_within(std::shared_ptr<typename base::job> work, lane* where,
+                          std::chrono::nanoseconds timeout) noexcept
+      : base{how, std::move(work), where, timeout} {}
+  /// Waits at most that long, then the result is the error `timeout`. Work that has begun goes on without its process,
+  /// and its result is dropped: so the function must own everything that it uses.
+  [[nodiscard]] pending_blocking_within within(std::chrono::nanoseconds timeout) && {
+    this->timeout_ = timeout;
+    return std::move(*this);
+  }
   result_type await_resume() {
     if (timed_out_) return fail(errc::timeout, "blocking work is not over");
+    if (!this->job_->ran()) return fail(errc::stopped, "the work was dropped before it began");
     if constexpr (base::job::gives_value)
       return this->job_->take();
     else
@@ -134,17 +147,26 @@ class [[nodiscard]] pending_blocking : public detail::blocking_base<F, Args...> 
  public:
   using result_type = typename base::job::gives;
   explicit pending_blocking(F f, Args... args)
-      : base{how, std::make_shared<typename base::job>(std::move(f), std::move(args)...), detail::no_timeout} {}
+      : base{how, std::make_shared<typename base::job>(std::move(f), std::move(args)...), nullptr, detail::no_timeout} {
+  }
   result_type await_resume() { return this->job_->take(); }
-  /// Waits at most that long, then the result is the error `timeout`. Work that has begun goes on without its process,
-  /// and its result is dropped: so the function must own everything that it uses.
+  /// See `pending_blocking_within::within`.
   [[nodiscard]] pending_blocking_within<F, Args...> within(std::chrono::nanoseconds timeout) && {
-    return pending_blocking_within<F, Args...>{std::move(this->job_), timeout};
+    return pending_blocking_within<F, Args...>{std::move(this->job_), nullptr, timeout};
   }
 
  private:
   static constexpr detail::wait_type how{.take = &base::take, .keep_frames = &base::keep_frames};
 };
+
+/// Runs `f(args...)`, with copies of the arguments, as a job of the lane. The result is the error `stopped` if the lane
+/// is closed before the job begins. An exception of `f` is thrown where it is awaited. The lane must live until then.
+template <class F, class... Args>
+[[nodiscard]] pending_blocking_within<F, std::decay_t<Args>...> in_lane(lane& where, F f, Args&&... args) {
+  using job = detail::blocking_job<F, std::decay_t<Args>...>;
+  return {std::make_shared<job>(std::move(f), std::decay_t<Args>(std::forward<Args>(args))...), &where,
+          detail::no_timeout};
+}
 
 template <class F, class... Args>
 pending_blocking<F, std::decay_t<Args>...> self::blocking(F f, Args&&... args) {
