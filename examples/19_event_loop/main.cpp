@@ -71,6 +71,7 @@ class event_loop {
 };
 
 /// Answers each line with its length. Ends when the other side has closed the connection.
+// coppice-lint: allow pointer-parameter: main waits for its end
 task<> connection(self& me, int fd, event_loop* loop) {
   std::string line;
   for (;;) {

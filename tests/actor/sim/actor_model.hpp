@@ -47,6 +47,12 @@ class model {
       if (v.parent == l.parent && v.child != who_ && v.id == id && v.what == what && for_all(v)) return &v;
     return nullptr;
   }
+  /// Whether this actor, or one below it, has failed with that failure.
+  [[nodiscard]] bool is_from_below(std::uint64_t id) const {
+    for (pid at = p_.faults.at(id).who; at; at = p_.lives.at(at).parent)
+      if (at == who_) return true;
+    return false;
+  }
   /// For how long the actor or its parent was frozen then: one of them waited for that long at most.
   [[nodiscard]] std::chrono::nanoseconds time_frozen(const life& l, time_point from, time_point to) const {
     return p_.freezes.time_frozen(who_, from, to) + p_.freezes.time_frozen(l.parent, from, to);
@@ -238,6 +244,11 @@ inline void model::check_restarts(const life& l) const {
       continue;
     }
     const verdict* v = decided(l, id, directive::restart);
+    if (v == nullptr && kept) {  // its failure was escalated, and its parent was restarted for it
+      require(is_from_below(id), "restarted with its parent for a failure of another");
+      mark("restarted with its parent");
+      continue;
+    }
     require(v != nullptr, "restarted without a decision");
     if (v->child != who_) mark("restarted for a sibling");
     require(v->at + v->after <= e.at + soon, "restarted before its time");
