@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <system_error>
 #include <thread>
 
@@ -29,18 +30,21 @@ class asio_thread {
   std::jthread thread_{[this] { context_.run(); }};
 };
 
+using socket = asio::local::stream_protocol::socket;
+
 error as_error(const std::error_code& why) { return error{errc::exited, why.message()}; }
 
 /// A value that a handler computes on the thread of Asio.
 task<int> computed_there(self& me, asio::io_context* io) {
   auto [answer, value] = make_promise<int>(me);
-  asio::post(*io, [answer = answer]() mutable { answer.complete(6 * 7); });
+  asio::post(*io, [answer = std::move(answer)]() mutable { answer.complete(6 * 7); });
   const result<int> got = co_await value.within(5s);
   co_return got.value_or(0);
 }
 
-/// A read into a buffer of this frame: the frame stays until Asio is done with the buffer, also after a kill.
-task<std::size_t> read_some(self& me, asio::local::stream_protocol::socket* from) {
+/// A read into a buffer of this frame: the frame stays until Asio is done with the buffer, also after a kill. The
+/// socket is shared, because the cancel may run when the read, and with it the frame, is over.
+task<std::size_t> read_some(self& me, std::shared_ptr<socket> from) {
   std::array<char, 64> buffer{};
   const result<std::size_t> n = co_await me.perform<std::size_t>(
       [&](promise<std::size_t> done) {
@@ -58,11 +62,11 @@ task<std::size_t> read_some(self& me, asio::local::stream_protocol::socket* from
 task<> shows_both(self& me, asio::io_context* io) {
   const int answer = co_await computed_there(me, io);
   std::printf("computed by Asio: %d\n", answer);
-  asio::local::stream_protocol::socket reading{*io};
-  asio::local::stream_protocol::socket writing{*io};
-  asio::local::connect_pair(reading, writing);
+  const auto reading = std::make_shared<socket>(*io);
+  socket writing{*io};
+  asio::local::connect_pair(*reading, writing);
   asio::write(writing, asio::buffer("twelve bytes", 12));
-  const std::size_t size = co_await read_some(me, &reading);
+  const std::size_t size = co_await read_some(me, reading);
   std::printf("read by Asio: %zu bytes\n", size);
 }
 

@@ -143,7 +143,13 @@ class master {
     stop.advance(me_.host());
     for (;;) {
       const exited x = co_await me_.receive<exited>();
-      if (x.from == top_ && x.linked) co_return;
+      if (x.from == top_ && x.linked) {
+        if (x.reason.what() == exit_reason::kind::error && !x.reported)
+          me_.log(log_parts::application, log_level::error,
+                  "the top process of application " + in_quotes(app_.name) + " failed while it stopped",
+                  {{"application", app_.name}, {"pid", to_string(top_)}, {"reason", x.reason.to_string()}});
+        co_return;
+      }
       if (x.from == me_.parent() && x.signalled) co_await follow_controller(x.reason);
     }
   }

@@ -33,6 +33,10 @@ class shared_queue {
       if (threads_ != 0) return;  // the job waits for an existing thread
       jobs_.pop_back();
       rethrow_no_thread(x);
+    } catch (...) {
+      if (threads_ != 0) return;
+      jobs_.pop_back();
+      throw;
     }
     ++threads_;
   }

@@ -46,9 +46,12 @@ void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
 
 void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
   ensure(waiting_ == nullptr, "a process waits for two things at once");
-  next_ = h;
+  if (timeout != no_timeout) limit_wait(timeout);
+  next_ = h;  // last: if something above throws, no wait has begun
   waiting_ = &w;
-  if (timeout == no_timeout) return;
+}
+
+void coroutine::limit_wait(std::chrono::nanoseconds timeout) {
   if (timeout.count() <= 0) {  // the wait ends at a mark behind the signals that are queued now
     wait_number_ = new_number();
     kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
@@ -56,8 +59,8 @@ void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseco
   }
   const time_point deadline = kernel_->time_after(timeout);
   extras& x = more();
-  x.deadline = deadline;
   if (deadline < x.armed_for) arm(deadline);
+  x.deadline = deadline;
 }
 
 void coroutine::arm(time_point due) {

@@ -30,8 +30,8 @@ bool futures::take_answer(slot& p, envelope& e) {
   return true;
 }
 
-void futures::fail_all(const side_block& side, const exit_reason& why) {
-  side.futures.for_each([&](std::uint64_t, const std::shared_ptr<future_base>& f) {
+void futures::fail_all(const future_map& pending, const exit_reason& why) {
+  pending.for_each([&](std::uint64_t, const std::shared_ptr<future_base>& f) {
     f->fail(kernel_, error_of({loss::kind::ended, &why}));
   });
 }
@@ -44,6 +44,11 @@ void add_future(self& owner, const std::shared_ptr<future_base>& f) {
   owner.host().add_future(owner.process(), f);
 }
 
+void remove_future(self& owner, std::uint64_t number) {
+  if (const kernel_section mine{owner.process(), owner.id().serial()})
+    owner.host().remove_future(owner.process(), number);
+}
+
 void must_be_owner(const future_base& f, pid me) {
   if (f.owner == me) return;
   throw std::logic_error{"this future belongs to " + to_string(f.owner) + "; " + to_string(me) + " can't use it"};
@@ -51,6 +56,10 @@ void must_be_owner(const future_base& f, pid me) {
 
 void throw_future_awaited_before() { throw std::logic_error{"this future was awaited before"}; }
 
-bool take_answer_of_future(turn& t, envelope& e) { return t.k->parts().futures.take_answer(*t.p, e); }
+bool take_answer_of_future(turn& t, envelope& e) {
+  // The process may be abandoned meanwhile, and then its side block belongs to another thread.
+  const kernel_section mine{*t.p, e.serial()};
+  return mine && t.k->parts().futures.take_answer(*t.p, e);
+}
 
 }  // namespace coppice::detail

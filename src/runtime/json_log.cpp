@@ -71,6 +71,7 @@ class json_log final : public log_sink {
   void write(const log_record& record) override {
     const std::string line = to_json(record) + '\n';
     std::fwrite(line.data(), 1, line.size(), to_);  // one call, so that lines of different threads do not mix
+    std::fflush(to_);                               // the last lines before a crash matter most
   }
 
  private:

@@ -143,6 +143,7 @@ void kernel::remove_future(slot& me, std::uint64_t number) { parts_->futures.rem
 void kernel::submit_blocking(std::move_only_function<void()> job, std::string_view what) {
   parts_->blocking.submit(std::move(job), what);
 }
+std::shared_ptr<blocking_token> kernel::track_blocking(std::string_view what) { return parts_->blocking.track(what); }
 
 // ---- other nodes
 

@@ -156,7 +156,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     parts.links.notify_end(*p.side, me, why, reported);
     parts.process_timers.cancel_all(*p.side);
     if (!p.side->replies.empty()) fail_pending_replies(*p.side, why);
-    if (!p.side->futures.empty()) parts.futures.fail_all(*p.side, why);
+    if (!p.side->futures.empty()) parts.futures.fail_all(p.side->futures, why);
     free_side(p);
   }
   count_ended();
@@ -225,10 +225,12 @@ bool lifecycle::abandon(pid who) {
   envelope* held = p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
   envelope& handled = held != nullptr ? *held : *stuck_in;
   if (handled.type->fail != nullptr) handled.type->fail(kernel_, handled, error_of({loss::kind::ended, &given_up}));
-  // The stuck thread still uses the body: `bury` destroys it.
+  // The stuck thread still uses the body, and may be looking at a future: `bury` destroys the one and fails the others.
   {
     const std::scoped_lock lock{stranded_mutex_};
-    const bool fresh = stranded_.emplace(&p, std::exchange(p.process, nullptr)).second;
+    remains left{.process = std::exchange(p.process, nullptr), .futures = {}};
+    if (p.side != nullptr) left.futures = std::exchange(p.side->futures, {});
+    const bool fresh = stranded_.emplace(&p, std::move(left)).second;
     ensure(fresh, "a process was abandoned twice");
   }
   const std::vector<envelope*> left = kernel_.parts().policies.close(who);
@@ -245,11 +247,13 @@ bool lifecycle::abandon(pid who) {
 // The slot was not used again until now, so that the stuck code could not touch another process.
 void lifecycle::bury(slot& p, envelope* e, bool kept) {
   body* left_behind = nullptr;
+  future_map pending;
   {
     const std::scoped_lock lock{stranded_mutex_};
     const auto found = stranded_.find(&p);
     ensure(found != stranded_.end(), "a process comes back that was not abandoned");
-    left_behind = found->second;
+    left_behind = found->second.process;
+    pending = std::move(found->second.futures);
     stranded_.erase(found);
     if (left_behind == &unborn_body() && current_turn != nullptr && current_turn->born != nullptr)
       left_behind = current_turn->born;  // made after the process was abandoned
@@ -259,6 +263,7 @@ void lifecycle::bury(slot& p, envelope* e, bool kept) {
     const ending_scope scope{pid::from_parts(table_.node(), table_.index_of(p), p.serial() - 1), given_up};
     const last_code code{current_turn != nullptr ? &current_turn->guard : nullptr};
     left_behind->type->destroy(*left_behind, kernel_);
+    kernel_.parts().futures.fail_all(pending, given_up);
   }
   if (!kept) release(e);
   // The handler may have given others a pid with the serial the slot has now: that serial is skipped.
@@ -280,14 +285,18 @@ bool lifecycle::stop() {
       ++alive;
       kernel_.send_exit(table_.pid_of(p), {.from = pid{}, .reason = exit_reason::kill()});
     });
+    if (alive == 0) blocking.close();  // work that has not begun is dropped
     orphans.destroy_ready();
     if (alive == 0 && orphans.waiting() == 0 && blocking.pending() == 0) break;
     if (kernel_.now() >= deadline) break;
     kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + pause));
   }
+  const bool stopped = kernel_.sched().stop(deadline);
+  // A process that was just ending may have left an operation since the last look.
+  for (orphans.destroy_ready(); orphans.waiting() != 0 && kernel_.now() < deadline; orphans.destroy_ready())
+    kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + std::chrono::milliseconds{1}));
   blocking.report_left_behind();
   orphans.report_left_behind();
-  const bool stopped = kernel_.sched().stop(deadline);
   if (!stopped) late_users_.fetch_or(ended);  // the kernel is left behind, but its runtime has ended
   return stopped;
 }

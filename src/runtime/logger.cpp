@@ -36,14 +36,16 @@ void logger::write(log_part part, log_level level, std::string_view text, std::s
 
 void logger::write_throttled(const flood& about, log_part part, log_level level, std::string_view text,
                              std::span<const log_field> fields) {
-  const std::size_t hash = std::hash<std::string_view>{}(about.subject) ^ (about.key * 0x9e3779b97f4a7c15U);
-  throttle& mine = floods_.at((hash ^ (hash >> 32U)) % floods_.size());
+  std::uint64_t hash =
+      mix(std::hash<std::string_view>{}(about.subject) + mix(about.key) + static_cast<std::uint64_t>(level));
   summary before;
   {
-    const std::scoped_lock lock{mine.mutex};
+    const std::scoped_lock lock{mutex_};
     const time_point at = clock_.now();
-    if (at - mine.since >= std::chrono::seconds{1}) {
+    throttle& mine = throttle_for(hash, at);
+    if (mine.flood != hash || at - mine.since >= window) {
       before = take_summary(mine);
+      mine.flood = hash;
       mine.since = at;
     }
     if (++mine.reports > most_in_a_second) return;
@@ -51,6 +53,19 @@ void logger::write_throttled(const flood& about, log_part part, log_level level,
   }
   write(before);
   write(part, level, text, fields);
+}
+
+/// The throttle of that flood. If it has none, one whose last second is over; if all places for it are taken, it shares
+/// the first one.
+logger::throttle& logger::throttle_for(std::uint64_t& flood, time_point at) {
+  const auto place = [&](std::uint64_t i) -> throttle& { return floods_.at((flood + i) % floods_.size()); };
+  for (std::uint64_t i = 0; i < places; ++i)
+    if (place(i).flood == flood) return place(i);
+  for (std::uint64_t i = 0; i < places; ++i)
+    if (at - place(i).since >= window) return place(i);
+  throttle& shared = place(0);
+  flood = shared.flood;
+  return shared;
 }
 
 logger::summary logger::take_summary(throttle& t) {
@@ -69,7 +84,7 @@ void logger::write(const summary& s) {
 logger::~logger() {
   try {
     for (throttle& t : floods_) write(take_summary(t));
-  } catch (...) {  // no memory for the line: nobody can be told
+  } catch (...) {  // out of memory: the summary is lost
   }
 }
 

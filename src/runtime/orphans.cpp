@@ -9,15 +9,22 @@ namespace coppice::detail {
 
 // ---- operations
 
-void operation::begin(coroutine& owner) {
+void operation::belong_to(coroutine& owner) {
+  if (number_ != 0) throw std::logic_error{"this operation was awaited before: make a new one each time"};
   number_ = owner.new_number();
   owner_ = owner.id();
   runs_in_ = owner.host().weak_from_this();
 }
 
+bool operation::begin() noexcept {
+  phase expected = phase::waiting;
+  return phase_.compare_exchange_strong(expected, phase::begun, std::memory_order_acq_rel);
+}
+
 void operation::over() {
   switch (phase_.exchange(phase::over, std::memory_order_acq_rel)) {
-    case phase::running:
+    case phase::waiting:
+    case phase::begun:
       if (const auto k = runs_in_.lock())
         k->send_late(owner_, signal::wake, make_letter<operation_over>(plain<operation_over>, number_));
       return;
@@ -31,7 +38,9 @@ void operation::over() {
 }
 
 bool operation::keep_frames(coroutine& remains) {
-  if (is_over()) return false;
+  phase now = phase::waiting;
+  if (phase_.compare_exchange_strong(now, phase::alone, std::memory_order_acq_rel)) return false;
+  if (now != phase::begun) return false;
   kept_ = runs_in_.lock();
   if (!kept_) return false;  // the kernel itself is being destroyed: nothing runs any more
   remains_ = &remains;
@@ -39,16 +48,17 @@ bool operation::keep_frames(coroutine& remains) {
   const loss how = loss_by(me);
   orphans& all = kept_->parts().orphans;
   all.add(remains, me, how.why != nullptr ? *how.why : exit_reason::killed(), what_);
-  phase expected = phase::running;
-  if (phase_.compare_exchange_strong(expected, phase::orphaned, std::memory_order_acq_rel)) return true;
+  if (phase_.compare_exchange_strong(now, phase::orphaned, std::memory_order_acq_rel)) return true;
   all.forget(remains);
   kept_ = nullptr;
   return false;
 }
 
 bool operation::go_on_alone() noexcept {
-  phase expected = phase::running;
-  return phase_.compare_exchange_strong(expected, phase::alone, std::memory_order_acq_rel);
+  phase now = phase_.load(std::memory_order_acquire);
+  while (now == phase::waiting || now == phase::begun)
+    if (phase_.compare_exchange_weak(now, phase::alone, std::memory_order_acq_rel)) return true;
+  return false;
 }
 
 // ---- frames
@@ -77,7 +87,7 @@ void orphans::over(coroutine& frames) {
     const std::scoped_lock lock{mutex_};
     auto one = waiting_.extract(&frames);
     ensure(!one.empty(), "an operation is over whose frames were not kept");
-    ready_.insert(std::move(one));
+    ready_.push_back(std::move(one));
   }
   if (use && start_helper()) return;
   destroy_ready();
@@ -98,7 +108,8 @@ void orphans::destroy_ready() {
     {
       const std::scoped_lock lock{mutex_};
       if (ready_.empty()) return;
-      one = ready_.extract(ready_.begin());
+      one = std::move(ready_.front());
+      ready_.pop_front();
     }
     destroy(std::move(one));
   }
@@ -115,12 +126,16 @@ std::size_t orphans::waiting() {
 }
 
 void orphans::report_left_behind() {
-  const std::scoped_lock lock{mutex_};
-  for (const auto& [frames, each] : waiting_) {
-    if (each.operation.empty()) continue;
-    kernel_.log(log_level::error, "operation left behind: it is not over, and keeps the frames of its process",
-                {{"pid", to_string(each.who)}, {"operation", each.operation}});
+  std::vector<entry> left;
+  {
+    const std::scoped_lock lock{mutex_};
+    for (const auto& [frames, each] : waiting_)
+      if (!each.operation.empty()) left.push_back(each);
   }
+  for (const entry& each : left)
+    kernel_.log(log_parts::runtime, log_level::error,
+                "the runtime ends while an operation is not over; the frames of its process are left behind",
+                {{"pid", to_string(each.who)}, {"operation", each.operation}});
 }
 
 }  // namespace coppice::detail

@@ -14,9 +14,9 @@ class simulated_lane {
     std::move_only_function<void()> done;
   };
   struct progress {
-    time_point since;
+    time_point since;  // on the clock of the node
     std::move_only_function<void()> done;
-    std::optional<time_point> until{};  // nothing: its work is being done at this moment
+    std::optional<time_point> until{};  // in the time of the world; nothing: its work is being done at this moment
   };
 
   explicit simulated_lane(lane_status begin) : counts{std::move(begin)} {}
@@ -53,7 +53,8 @@ namespace {
 
 class lane_handle final : public lane {
  public:
-  lane_handle(world& w, std::shared_ptr<simulated_lane> of) : world_{w}, lane_{std::move(of)} {}
+  lane_handle(world& w, const node_clock& clocks, std::shared_ptr<simulated_lane> of)
+      : world_{w}, clocks_{clocks}, lane_{std::move(of)} {}
   lane_handle(const lane_handle&) = delete;
   lane_handle& operator=(const lane_handle&) = delete;
   ~lane_handle() override { lane_->close(); }
@@ -67,7 +68,7 @@ class lane_handle final : public lane {
   bool wait_closed(time_point until) override {
     const auto ended = [this] { return lane_->counts.closed && lane_->idle(); };
     while (!ended()) {
-      if (world_.now() >= until) return false;
+      if (clocks_.monotonic(world_.now()) >= until) return false;
       if (!world_.step()) return ended();  // the last step may have ended the job
     }
     return true;
@@ -76,6 +77,7 @@ class lane_handle final : public lane {
 
  private:
   world& world_;
+  const node_clock& clocks_;
   std::shared_ptr<simulated_lane> lane_;
 };
 
@@ -90,7 +92,7 @@ class started_lanes final : public coppice::lanes {
     auto opened = std::make_shared<simulated_lane>(lane_status{.name = std::move(name), .closed = crashed});
     std::erase_if(of_->opened_, [](const auto& each) { return each->counts.closed && each->idle(); });
     if (!crashed) of_->opened_.push_back(opened);
-    return std::make_unique<lane_handle>(of_->world_, std::move(opened));
+    return std::make_unique<lane_handle>(of_->world_, of_->clocks_, std::move(opened));
   }
   std::vector<lane_status> status() const override {
     return start_ == of_->starts_ ? of_->status() : std::vector<lane_status>{};
@@ -130,7 +132,7 @@ void node_lanes::begin_job(std::size_t which) {
   lane->jobs.pop_front();
   world_.note("lane job", node_.value(), static_cast<std::uint64_t>(at - opened_.begin()), lane->counts.done);
   (void)disk_.take_time();  // of calls that were not made by jobs of lanes
-  lane->running.emplace(world_.now(), std::move(next.done));
+  lane->running.emplace(clocks_.monotonic(world_.now()), std::move(next.done));
   next.work();
   if (start != starts_) return;  // the work has crashed its node
   const auto duration =

@@ -164,7 +164,7 @@ node::node(world& w, std::string name, runtime_options options, const clock_qual
       options_{std::move(options)},
       clocks_{clocks, w.now()},
       disk_{std::make_shared<node_disk>(w)},
-      lanes_{std::make_shared<node_lanes>(w, *disk_)} {
+      lanes_{std::make_shared<node_lanes>(w, clocks_, *disk_)} {
   start();
 }
 
@@ -374,7 +374,8 @@ void world::deliver_due() {
     if (!n.up() || n.halted()) continue;
     n.runtime_->host().fire_timers();
     n.look_at_stuck(n.now());
-    n.processes_->advance(n.now());
+    const auto processes = n.processes_;  // a program may restart its node
+    processes->advance(n.now());
   }
 }
 

@@ -1,6 +1,7 @@
 // The code of docs/guide/applications.md, which quotes it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <iostream>
 
 #include <coppice/coppice.hpp>
@@ -65,7 +66,7 @@ task<> import_all(self& me) {
 }
 
 struct setting {
-  int limit = 0;
+  std::atomic<int> limit = 0;  // the hook writes it while other processes read it
 };
 setting& settings() {
   static setting now;

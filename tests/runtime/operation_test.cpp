@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <latch>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -243,5 +244,48 @@ task<> blocks_shortly(self& me) {
   EXPECT_TRUE(nothing);
 }
 TEST(blocking, with_a_limit_gives_the_value_in_time) { EXPECT_EQ(run(blocks_shortly), exit_reason::normal()); }
+
+task<> awaits_the_same_work_twice(self& me) {
+  auto work = me.blocking([] { return 1; });
+  const int n = co_await work;
+  EXPECT_EQ(n, 1);
+  co_await work;
+}
+TEST(blocking, can_be_awaited_once) {
+  EXPECT_EQ(run(awaits_the_same_work_twice),
+            exit_reason::error("std::logic_error", "this operation was awaited before: make a new one each time", ""));
+}
+
+task<> waits_for_a_thread(self& me, std::atomic<bool>* gone, std::shared_ptr<int> token) {
+  const frame_mark mark{gone};
+  co_await me.blocking([](const std::shared_ptr<int>& t) { ++*t; }, token);
+}
+TEST(blocking, that_has_not_begun_keeps_no_frames) {
+  trap_door door;
+  std::atomic<bool> first_gone{false};
+  std::atomic<bool> second_gone{false};
+  const auto token = std::make_shared<int>(0);
+  runtime rt{{.workers = 2, .blocking_threads = 1, .level = log_level::off}};
+  rt.spawn(blocks_by_reference, &door, &first_gone);
+  door.wait_until_inside();
+  const pid p = rt.spawn(waits_for_a_thread, &second_gone, token);
+  while (rt.counters().blocking_waiting != 1) std::this_thread::yield();
+  rt.kill(p);
+  rt.wait(p);
+  EXPECT_TRUE(second_gone);
+  door.open();
+  while (rt.counters().blocking_done != 2) std::this_thread::yield();
+  EXPECT_EQ(*token, 0);  // the work was dropped
+}
+
+TEST(blocking, destroys_its_function_before_the_process_goes_on) {
+  const auto owned = std::make_shared<int>(1);
+  const auto looks = [](self& me, std::weak_ptr<int> watched, std::shared_ptr<int> given) -> task<> {
+    auto work = me.blocking([](const std::shared_ptr<int>&) {}, std::move(given));
+    co_await work;
+    EXPECT_EQ(watched.use_count(), 1);  // that of the test
+  };
+  EXPECT_EQ(run(looks, std::weak_ptr<int>{owned}, owned), exit_reason::normal());
+}
 
 }  // namespace

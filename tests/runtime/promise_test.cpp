@@ -102,6 +102,16 @@ TEST(future, can_be_awaited_once) {
   EXPECT_EQ(run(awaits_twice), exit_reason::error("std::logic_error", "this future was awaited before", ""));
 }
 
+task<> pipes_after_an_await(self& me) {
+  auto [answer, value] = make_promise<int>(me);
+  answer.complete(3);
+  co_await value;
+  value.pipe_to(me.id());
+}
+TEST(future, that_was_awaited_cannot_be_piped) {
+  EXPECT_EQ(run(pipes_after_an_await), exit_reason::error("std::logic_error", "this future was awaited before", ""));
+}
+
 task<> awaits_foreign(self&, std::shared_ptr<future<int>> of_another) { co_await *of_another; }
 task<> lends_its_future(self& me) {
   auto made = make_promise<int>(me);

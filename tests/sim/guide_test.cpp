@@ -53,6 +53,7 @@ class predictable final : public environment_wrapper {
   always_four random_;
 };
 
+// coppice-lint: allow pointer-parameter: the test waits for its end
 task<> rolls(self& me, std::uint64_t* into) {
   *into = me.random();
   co_return;
@@ -81,6 +82,7 @@ os_process_events tell(runtime* rt, pid whom) {
   return events;
 }
 
+// coppice-lint: allow pointer-parameter: all of it outlives the world that it runs in
 task<> keeper(self& me, runtime* rt, os_processes* programs, std::string* log) {
   os_command command{.program = "converter", .arguments = {"--fast"}};
   result<std::unique_ptr<os_process>> started = programs->spawn(command, tell(rt, me.id()));

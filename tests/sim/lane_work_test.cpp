@@ -26,7 +26,7 @@ result<void> replace(disk& files, const std::string& folder, const std::string& 
 task<> saves(self& me, environment* env, lane* writer) {
   std::string text = "hello";
   const result<result<void>> saved =
-      co_await in_lane(*writer, [&] { return replace(env->disk(), "/", "state", text); }).within(1h);
+      co_await in_lane(*writer, [&] { return replace(env->disk(), "/", "state", text); });
   EXPECT_TRUE(saved.has_value());
   EXPECT_TRUE(saved && *saved);
   me.stop(exit_reason::shutdown());

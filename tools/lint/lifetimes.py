@@ -5,7 +5,8 @@ import re
 import awaits
 
 SUSPENDS = {"co_await", "co_return", "co_yield"}
-STARTS = {"spawn", "spawn_link", "spawn_monitor", "child", "async_job", "async_job_nolink"}  # none of them waits for the end
+STARTS = {"spawn", "spawn_link", "spawn_monitor", "child", "async_job", "async_nolink", "async_under",
+          "async_under_nolink"}  # none of them waits for the end
 OUTLIVES = {"runtime", "world"}  # what no process outlives
 LOCKS = {"lock_guard", "scoped_lock", "unique_lock", "shared_lock"}
 
@@ -74,7 +75,7 @@ def _spawned_in(source):
     tokens = source.tokens
     for index, token in enumerate(tokens[:-1]):
         if token.text in STARTS and tokens[index + 1].text == "(" and tokens[index + 1].match > 0:
-            for argument in _split(tokens, index + 1)[:3]:  # options and, in async_job, the owner come before the function
+            for argument in _split(tokens, index + 1)[:4]:  # options, and of jobs the owner and the supervisor, come before the function
                 words = [t.text for t in argument]
                 if words and re.fullmatch(r"&? ?(?:\w+ :: )*[A-Za-z_]\w*", " ".join(words)):
                     yield words[-1]

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include <coppice/env/lanes.hpp>
+#include <coppice/runtime/detail/blocking_token.hpp>
 #include <coppice/runtime/detail/operation.hpp>
 
 namespace coppice {
@@ -30,19 +31,24 @@ class blocking_job final : public operation {
   using gives = std::invoke_result_t<F, Args...>;
   static constexpr bool gives_value = !std::is_void_v<gives>;
 
-  explicit blocking_job(F f, Args... args) : operation{{}}, f_(std::move(f)), args_(std::move(args)...) {}
+  explicit blocking_job(F f, Args... args) : operation{{}}, work_{std::in_place, std::move(f), std::move(args)...} {}
 
   void run() noexcept {
-    if (!is_wanted()) return;
+    if (!begin()) return;
     try {
       if constexpr (gives_value)
-        value_.emplace(std::apply(std::move(f_), std::move(args_)));
+        value_.emplace(std::apply(std::move(work_->f), std::move(work_->args)));
       else
-        std::apply(std::move(f_), std::move(args_));
+        std::apply(std::move(work_->f), std::move(work_->args));
     } catch (...) {
       failure_ = std::current_exception();
     }
     ran_ = true;
+  }
+  /// Called once, whether the job was run or not.
+  void finish() {
+    work_.reset();  // first: what the function owns may refer to the frame
+    over();
   }
   [[nodiscard]] bool ran() const noexcept { return ran_; }
   /// The value of the function; throws what it has thrown.
@@ -53,8 +59,12 @@ class blocking_job final : public operation {
   }
 
  private:
-  F f_;
-  std::tuple<Args...> args_;
+  struct work {
+    F f;
+    std::tuple<Args...> args;
+    explicit work(F function, Args... given) : f(std::move(function)), args(std::move(given)...) {}
+  };
+  std::optional<work> work_;
   std::conditional_t<gives_value, std::optional<std::conditional_t<gives_value, gives, int>>, int> value_{};
   std::exception_ptr failure_;
   bool ran_ = false;
@@ -68,12 +78,19 @@ class submitted {
   submitted(submitted&& other) noexcept = default;
   submitted& operator=(submitted&&) = delete;
   ~submitted() {
-    if (job_) job_->over();
+    if (job_) job_->finish();
   }
   void operator()() { job_->run(); }
 
  private:
   std::shared_ptr<Job> job_;
+};
+
+/// A job of a lane, shared by its two parts.
+template <class Job>
+struct lane_job {
+  std::shared_ptr<blocking_token> token;
+  submitted<Job> job;  // destroyed first: its end may send its result
 };
 
 /// Waits for blocking work.
@@ -84,11 +101,11 @@ class blocking_base : public waiter {
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
     coroutine& me = process_of(h.promise());
-    job_->begin(me);
+    job_->belong_to(me);
     if (lane_ == nullptr)
       me.host().submit_blocking(submitted<job>{job_}, type_name<F>());
-    else  // a lane that is closed drops the job at once, which is then over
-      (void)lane_->submit([work = job_] { work->run(); }, [done = submitted<job>{job_}] {});
+    else
+      submit_to_lane(me.host());
     me.wait(h, *this, timeout_);  // last: if something above throws, no wait has begun
   }
 
@@ -101,6 +118,17 @@ class blocking_base : public waiter {
   std::shared_ptr<job> job_;
   lane* lane_;  // null: the pool of the runtime
   std::chrono::nanoseconds timeout_;
+
+ private:
+  void submit_to_lane(kernel& k) {
+    auto parts = std::make_shared<lane_job<job>>(k.track_blocking(type_name<F>()), submitted<job>{job_});
+    auto work = [parts] {
+      parts->token->begin();
+      parts->job();
+    };
+    // A lane that is closed destroys the job at once; then it is over.
+    (void)lane_->submit(std::move(work), [parts = std::move(parts)] {});
+  }
 };
 
 }  // namespace detail

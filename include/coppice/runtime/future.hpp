@@ -3,7 +3,7 @@
 /// process that made both. This is the bridge to callbacks, other event loops and other threads:
 ///
 ///     auto [answer, value] = make_promise<int>(me);
-///     library.ask([answer](int n) mutable { answer.complete(n); });   // called later, on a thread of the library
+///     library.ask([answer = std::move(answer)](int n) mutable { answer.complete(n); });  // called on another thread
 ///     const result<int> n = co_await value.within(5s);
 ///
 /// In an actor, use `context::reenter_after` instead of `co_await`.
@@ -109,7 +109,7 @@ class [[nodiscard]] pending_future : public detail::waiter {
     if (e.what() != detail::signal::reply || e.type != &detail::plain<answer>) return false;
     if (static_cast<detail::letter<answer>&>(e).body.call != mine.number) return false;
     result<R> got = detail::take_body<answer>(e).answer;
-    me.host().remove_future(me.process(), mine.number);
+    detail::remove_future(me, mine.number);
     mine.complete(me.host(), &got);
     return true;
   }
@@ -144,6 +144,7 @@ class future {
   void pipe_to(pid to) const
     requires(!std::is_void_v<R>)
   {
+    if (state_->done && !state_->value) detail::throw_future_awaited_before();
     if (state_->done)
       detail::send_result(detail::kernel_here(), to, *state_->value);
     else

@@ -17,21 +17,21 @@ template <class R>
 class completion_of_call {
  public:
   explicit completion_of_call(std::move_only_function<void(result<R>)> then) : then_{std::move(then)} {}
-  completion_of_call(completion_of_call&& other) noexcept : then_{std::exchange(other.then_, nullptr)} {}
-  completion_of_call& operator=(completion_of_call&&) = delete;
-  ~completion_of_call() {
-    if (then_) then_(fail(errc::stopped, "the runtime has ended"));
+  completion_of_call(const completion_of_call&) = delete;
+  completion_of_call& operator=(const completion_of_call&) = delete;
+  ~completion_of_call() { complete(coppice::fail(errc::stopped, "the runtime has ended")); }
+  void complete(result<R> answer) {
+    if (auto then = std::exchange(then_, nullptr)) then(std::move(answer));
   }
-  void complete(result<R> answer) { std::exchange(then_, nullptr)(std::move(answer)); }
 
  private:
   std::move_only_function<void(result<R>)> then_;
 };
 
 template <class M>
-task<> call_and_complete(self&, pending_call<M> question, completion_of_call<reply_of<M>> then) {
+task<> call_and_complete(self&, pending_call<M> question, std::shared_ptr<completion_of_call<reply_of<M>>> then) {
   result<reply_of<M>> answer = co_await std::move(question);
-  then.complete(std::move(answer));
+  then->complete(std::move(answer));
 }
 
 }  // namespace detail
@@ -73,23 +73,26 @@ class runtime_handle {
                    [&] { return detail::make_mail<M>(R::template cast_type<M>(), std::forward<Args>(args)...); });
   }
   /// Sends a call, for example `counters.call<counter::bump>(3).within(100ms)`, and returns at once. `then` is called
-  /// exactly once, with the answer or an error: on a thread of the runtime, where it must not block, or, with the error
-  /// `stopped`, on the calling thread if the runtime has ended. `then` must not throw.
+  /// exactly once, with the answer or an error: on a thread of the runtime, where it must not block; on the calling
+  /// thread if the call can't be made (`stopped`: the runtime has ended; `capacity`: its process table is full); or on
+  /// the thread that destroys the runtime. `then` must not throw.
   template <class M>
   void call(pending_call<M> question, std::move_only_function<void(result<reply_of<M>>)> then) const {
-    detail::completion_of_call<reply_of<M>> completion{std::move(then)};
+    auto completion = std::make_shared<detail::completion_of_call<reply_of<M>>>(std::move(then));
     const auto k = kernel_.lock();
     if (!k) return;
+    result<pid> helper = fail(errc::stopped, "the runtime has ended");
     if (const detail::late_use use{*k})
-      (void)detail::spawn_coroutine(*k, {.called = detail::birth::by({}, "helper of runtime_handle::call")},
-                                    &detail::call_and_complete<M>, std::move(question), std::move(completion));
+      helper = detail::spawn_coroutine(*k, {.called = detail::birth::by({}, "helper of runtime_handle::call")},
+                                       &detail::call_and_complete<M>, std::move(question), completion);
+    if (!helper) completion->complete(std::unexpected{helper.error()});
   }
   bool exit(pid who, exit_reason reason) const;
   bool kill(pid who) const { return exit(who, exit_reason::kill()); }
   /// The process that has this name, or nobody.
   [[nodiscard]] pid where(std::string_view name) const;
   [[nodiscard]] bool alive(pid who) const;
-  /// False: the runtime has ended, or is just being destroyed.
+  /// False: the runtime has ended.
   [[nodiscard]] bool running() const;
 
  private:

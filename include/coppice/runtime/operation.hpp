@@ -19,7 +19,7 @@ namespace detail {
 template <class R>
 class foreign_operation final : public operation {
  public:
-  foreign_operation() noexcept : operation{type_name<R>()} {}
+  using operation::operation;
   std::optional<result<R>> value;
 };
 
@@ -66,8 +66,10 @@ class [[nodiscard]] pending_operation : public detail::waiter {
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
     detail::coroutine& me = detail::process_of(h.promise());
-    running_ = std::make_shared<detail::foreign_operation<R>>();
-    running_->begin(me);
+    timed_out_ = false;
+    running_ = std::make_shared<detail::foreign_operation<R>>(type_name<Start>());
+    running_->belong_to(me);
+    (void)running_->begin();
     start_(promise<R>{std::make_shared<detail::promise_of_operation<R>>(running_)});
     me.wait(h, *this, timeout_);
   }

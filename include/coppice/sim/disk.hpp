@@ -8,7 +8,7 @@
 ///     disk& files = n.rt().host().env().disk();
 ///
 /// Paths begin at the root of the disk, which exists and is empty; a path without a leading slash means the same.
-/// docs/decisions/0023 describes what a crash leaves.
+/// docs/decisions/0025 describes what a crash leaves.
 #include <chrono>
 #include <cstdint>
 #include <memory>

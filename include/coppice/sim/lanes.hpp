@@ -12,6 +12,7 @@
 
 #include <coppice/env/lanes.hpp>
 #include <coppice/runtime/pid.hpp>
+#include <coppice/sim/node_clock.hpp>
 
 namespace coppice::sim {
 
@@ -28,7 +29,7 @@ struct lane_quality {
 /// Thread safety: one thread, as its world.
 class node_lanes : public std::enable_shared_from_this<node_lanes> {
  public:
-  node_lanes(world& w, node_disk& disk) : world_{w}, disk_{disk} {}
+  node_lanes(world& w, const node_clock& clocks, node_disk& disk) : world_{w}, clocks_{clocks}, disk_{disk} {}
 
   lane_quality quality;
 
@@ -55,6 +56,7 @@ class node_lanes : public std::enable_shared_from_this<node_lanes> {
   friend class simulated_lane;
   friend class started_lanes;
   world& world_;
+  const node_clock& clocks_;
   node_disk& disk_;
   node_id node_;
   std::uint64_t starts_ = 0;                             // counts crashes

@@ -2,9 +2,9 @@
 /// Blocking work of the processes: the pool of its threads, and what is under way.
 #include <map>
 #include <mutex>
-#include <string>
+#include <string_view>
 
-#include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/runtime/detail/blocking_token.hpp>
 
 namespace coppice::detail {
 
@@ -13,9 +13,11 @@ class blocking_work {
  public:
   explicit blocking_work(kernel& k);
 
-  /// `what` names the work if it never returns. After `close` the job is dropped. Throws `std::system_error` when there
-  /// is no thread for it and none can be started.
+  /// `what` names the work if it never returns, and must not be destroyed before. After `close` the job is dropped.
+  /// Throws `std::system_error` when there is no thread for it and none can be started.
   void submit(std::move_only_function<void()> job, std::string_view what);
+  /// For work of the running process that something else runs, such as a lane.
+  [[nodiscard]] std::shared_ptr<blocking_token> track(std::string_view what);
   /// Drops the jobs that have not begun. Those that have begun go on.
   void close();
   void count(runtime_counters& into);
@@ -25,18 +27,17 @@ class blocking_work {
   void report_left_behind();
 
  private:
-  class tracked_job;
+  friend class blocking_token;
   struct running_job {
     pid owner;
-    std::string what;
+    std::string_view what;
     time_point since;
   };
 
   kernel& kernel_;
   std::mutex mutex_;
   std::shared_ptr<blocking_pool> pool_;  // null: closed
-  std::map<std::uint64_t, running_job> running_;
-  std::uint64_t submitted_ = 0;
+  std::map<const blocking_token*, running_job> running_;
   std::uint64_t waiting_ = 0;
   std::uint64_t done_ = 0;
 };

@@ -17,7 +17,7 @@ class futures {
   /// Completes the future that the reply belongs to, and leaves the envelope empty. False: it belongs to none.
   [[nodiscard]] bool take_answer(slot& p, envelope& e);
   /// The process has ended: receivers that `pipe_to` has named get an error.
-  void fail_all(const side_block& side, const exit_reason& why);
+  void fail_all(const future_map& pending, const exit_reason& why);
 
  private:
   kernel& kernel_;

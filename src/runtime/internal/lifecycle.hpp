@@ -80,7 +80,11 @@ class lifecycle {
   static constexpr std::uint32_t ended = 1U << 31U;
   std::atomic<std::uint32_t> late_users_{0};  // the number of counted `late_use` objects, and the bit `ended`
   std::mutex stranded_mutex_;
-  std::map<slot*, body*> stranded_;  // bodies of abandoned processes whose threads have not come back yet
+  struct remains {
+    body* process = nullptr;
+    future_map futures;
+  };
+  std::map<slot*, remains> stranded_;  // of abandoned processes whose threads have not come back yet
 };
 
 }  // namespace coppice::detail

@@ -33,18 +33,21 @@ class logger {
     log_level level = log_level::info;
     std::uint64_t left_out = 0;
   };
-  /// Floods with the same hash share one, so that their number needs no limit.
+  static constexpr std::chrono::seconds window{1};
+  static constexpr std::uint64_t places = 8;  // where the throttle of a flood may be
   struct throttle {
-    std::mutex mutex;
-    time_point since{};
+    std::uint64_t flood = 0;  // the hash of its subject, key and level
+    time_point since{std::chrono::nanoseconds::min() / 2};
     std::uint64_t reports = 0;
     summary last;
   };
+  [[nodiscard]] throttle& throttle_for(std::uint64_t& flood, time_point at);
   [[nodiscard]] static summary take_summary(throttle& t);
   void write(const summary& s);
 
   std::shared_ptr<log_sink> sink_;
   clock& clock_;
+  std::mutex mutex_;
   std::array<throttle, 64> floods_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 /// Frames of processes that have ended while an operation was using them.
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -39,7 +40,7 @@ class orphans {
   kernel& kernel_;
   std::mutex mutex_;
   list waiting_;
-  list ready_;
+  std::deque<list::node_type> ready_;  // in the order in which they became ready, so that a simulation repeats it
 };
 
 }  // namespace coppice::detail

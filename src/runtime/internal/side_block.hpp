@@ -28,6 +28,8 @@ struct link_state {
   connection_number over = 0;   // the connection whose loss ends the link; 0: no connection, or within the node
 };
 
+using future_map = flat_map<std::uint64_t, std::shared_ptr<future_base>, number_hash>;
+
 struct side_block {
   // links and monitors: links.cpp
   flat_map<pid, link_state, pid_hash> links;
@@ -40,7 +42,7 @@ struct side_block {
   // deferred replies: lifecycle.cpp
   std::vector<std::weak_ptr<pending_reply>> replies;
   // futures: futures.cpp
-  flat_map<std::uint64_t, std::shared_ptr<future_base>, number_hash> futures;  // pending
+  future_map futures;  // pending
   // the fast lane: fast_lane.cpp
   envelope* seen = nullptr;  // the queue was searched up to this envelope, which is marked with `signal::seen`
   signal seen_was{};         // the signal that this envelope had before it was marked

@@ -22,11 +22,6 @@ struct child_report {
   if (r.what == kind::exited) return r.reason.abnormal();
   return r.what == kind::restarted || r.what == kind::delayed || r.what == kind::start_failed;
 }
-/// Failures that are results (at `info`) do not use up the room of those that are errors.
-[[nodiscard]] inline std::size_t flood_key(pid supervisor, log_level level) noexcept {
-  return std::hash<pid>{}(supervisor) ^ (static_cast<std::size_t>(level) << 56U);
-}
-
 inline void write(self& me, const child_report& r, std::string_view line) {
   const std::string event{to_string(r.what)};
   const std::array<log_field, 4> all{
@@ -35,7 +30,7 @@ inline void write(self& me, const child_report& r, std::string_view line) {
   kernel& k = me.host();
   if (!comes_in_floods(r)) return k.log(log_parts::supervision, r.level, line, fields);
   const std::string subject = "child '" + r.child + "': " + event;
-  k.log_throttled({subject, flood_key(me.id(), r.level)}, log_parts::supervision, r.level, line, fields);
+  k.log_throttled({subject, std::hash<pid>{}(me.id())}, log_parts::supervision, r.level, line, fields);
 }
 
 /// Writes a line to the log and publishes a `supervisor_event`. `text()` makes the line; it is called only if the line
@@ -64,7 +59,7 @@ inline void log_failed_start(self& me, const std::string& child, const error& wh
   if (!me.host().logs(level, log_parts::supervision)) return;
   const std::string subject = "child '" + child + "' could not be started";
   const std::array<log_field, 2> fields{{{"supervisor", to_string(me.id())}, {"child", child}}};
-  me.host().log_throttled({subject, flood_key(me.id(), level)}, log_parts::supervision, level,
+  me.host().log_throttled({subject, std::hash<pid>{}(me.id())}, log_parts::supervision, level,
                           subject + ": " + why.to_string(), fields);
 }
 

@@ -73,6 +73,7 @@ class coroutine final : public body, public self {
   [[nodiscard]] verdict wait_may_be_over(turn& t, envelope& e);
   [[nodiscard]] verdict drain(turn& t);
   void remove_saved(envelope* before, envelope* e);
+  void limit_wait(std::chrono::nanoseconds timeout);
   void arm(time_point due);
   void disarm();
   void drop_saved() noexcept;

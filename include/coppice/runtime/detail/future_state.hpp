@@ -61,6 +61,7 @@ void send_result(kernel& k, pid to, const result<R>& value) {
 
 /// Numbers the future and registers it with its process, which must be the running one.
 void add_future(self& owner, const std::shared_ptr<future_base>& f);
+void remove_future(self& owner, std::uint64_t number);
 /// Throws `std::logic_error` unless the future belongs to `me`.
 void must_be_owner(const future_base& f, pid me);
 [[noreturn]] void throw_future_awaited_before();

@@ -26,6 +26,7 @@ struct future_base;
 class scheduler;
 class event_stream;
 class mailbox_policy;
+class blocking_token;
 
 /// A deferred reply: any process or thread may send it until the callee ends.
 struct pending_reply {
@@ -205,8 +206,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
   void remove_future(slot& me, std::uint64_t number);
 
   // -- work on threads for blocking calls
-  /// `what` names the work, in case it never returns.
+  /// `what` names the work, in case it never returns; it must live as long as the program.
   void submit_blocking(std::move_only_function<void()> job, std::string_view what);
+  /// For blocking work of the running process that something else runs, such as a lane.
+  [[nodiscard]] std::shared_ptr<blocking_token> track_blocking(std::string_view what);
 
   // -- freezing
   struct freeze_target {

@@ -14,7 +14,7 @@ struct operation_over {
 };
 
 /// Shared by the process and by whoever runs the operation.
-/// Thread safety: `over` from any thread, once; the rest for the process.
+/// Thread safety: `begin`, `over` and the questions from any thread; the rest for the process.
 class operation {
  public:
   /// `what` names the operation in the log if it never ends. Empty: something else reports it.
@@ -23,14 +23,20 @@ class operation {
   operation& operator=(const operation&) = delete;
   virtual ~operation() = default;
 
-  /// Must be called before the operation begins.
-  void begin(coroutine& owner);
-  /// The operation does not use the frame any more. Its result, if it has one, must have been stored.
+  /// The process is about to wait. Throws `std::logic_error` if it has waited for this operation before.
+  void belong_to(coroutine& owner);
+  /// From here on the operation may use the frame. False: nobody waits for it any more, and it must not begin.
+  [[nodiscard]] bool begin() noexcept;
+  /// The operation does not use the frame any more, or will never begin. Its result, if it has one, must have been
+  /// stored. Must be called once.
   void over();
   [[nodiscard]] bool is_over() const noexcept { return phase_.load(std::memory_order_acquire) == phase::over; }
   /// False: nobody waits for the result any more.
-  [[nodiscard]] bool is_wanted() const noexcept { return phase_.load(std::memory_order_acquire) == phase::running; }
-  /// The process ends. True: the operation goes on, and `remains` is destroyed when it is over.
+  [[nodiscard]] bool is_wanted() const noexcept {
+    const phase now = phase_.load(std::memory_order_acquire);
+    return now == phase::waiting || now == phase::begun;
+  }
+  /// The process ends. True: the operation uses its frames, and `remains` is destroyed when it is over.
   [[nodiscard]] bool keep_frames(coroutine& remains);
   /// The process does not wait any longer, and the operation must not use its frame: for operations that own all their
   /// data. False: the operation is over.
@@ -39,17 +45,17 @@ class operation {
   [[nodiscard]] bool is_news(const envelope& e) const noexcept {
     return e.type == &plain<operation_over> && static_cast<const letter<operation_over>&>(e).body.number == number_;
   }
-  [[nodiscard]] std::string_view what() const noexcept { return what_; }
 
  private:
   enum class phase : std::uint8_t {
-    running,  // the process waits
-    over,
-    orphaned,  // the process has ended: `over` destroys its frames
-    alone,     // the process has stopped waiting
+    waiting,   // it has not begun
+    begun,     // it may use the frame
+    over,      // it has ended, or was dropped
+    orphaned,  // it has begun, and its process has ended: `over` destroys the frames
+    alone,     // nobody waits for it
   };
-  std::atomic<phase> phase_{phase::running};
-  std::uint32_t number_ = 0;
+  std::atomic<phase> phase_{phase::waiting};
+  std::uint32_t number_ = 0;  // 0: the process has not waited yet
   std::string_view what_;
   pid owner_;
   std::weak_ptr<kernel> runs_in_;  // weak: an operation that hangs must not keep the runtime alive
