@@ -37,7 +37,7 @@ error as_error(const std::error_code& why) { return error{errc::exited, why.mess
 /// A value that a handler computes on the thread of Asio.
 task<int> computed_there(self& me, asio::io_context* io) {
   auto [answer, value] = make_promise<int>(me);
-  asio::post(*io, [answer = std::move(answer)]() mutable { answer.complete(6 * 7); });
+  asio::post(*io, [done = std::move(answer)]() mutable { done.complete(6 * 7); });
   const result<int> got = co_await value.within(5s);
   co_return got.value_or(0);
 }

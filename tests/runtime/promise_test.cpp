@@ -21,9 +21,9 @@ using shared_promise = std::optional<promise<std::string>>;
 
 task<> completed_by_a_thread(self& me) {
   for (int i = 0; i < 100; ++i) {
-    auto [answer, value] = make_promise<int>(me);
-    std::jthread other{[answer = answer, i]() mutable { EXPECT_TRUE(answer.complete(i)); }};
-    const result<int> got = co_await value.within(1min);
+    auto made = make_promise<int>(me);
+    std::jthread other{[answer = std::move(made.promise), i]() mutable { EXPECT_TRUE(answer.complete(i)); }};
+    const result<int> got = co_await made.future.within(1min);
     EXPECT_EQ(got, i);
   }
 }

@@ -474,7 +474,7 @@ task<> waits_for_blocking_work(self& me, disk* d, std::string* got) {
 
 TEST(simulated_disk, loses_power_in_blocking_work_whose_result_then_is_not_delivered) {
   std::string got;
-  for (const std::uint64_t at : {1, 2}) {
+  for (const std::uint64_t at : {1U, 2U}) {
     world w{at};
     node& n = w.add_node();
     n.disk().crash_at_call(at);

@@ -3,8 +3,8 @@
 /// process that made both. This is the bridge to callbacks, other event loops and other threads:
 ///
 ///     auto [answer, value] = make_promise<int>(me);
-///     library.ask([answer = std::move(answer)](int n) mutable { answer.complete(n); });  // called on another thread
-///     const result<int> n = co_await value.within(5s);
+///     library.ask([done = std::move(answer)](int n) mutable { done.complete(n); });  // called later, by another
+///     thread const result<int> n = co_await value.within(5s);
 ///
 /// In an actor, use `context::reenter_after` instead of `co_await`.
 #include <coppice/runtime/call.hpp>

@@ -36,7 +36,9 @@ inline std::optional<answer> serve_upgrade(state& s, const call& c) {
   const auto place = [&](const kid& k) {
     return std::ranges::find(c.tree->children, k.spec->id, &child_spec::id) - c.tree->children.begin();
   };
-  std::ranges::stable_sort(s.kids, {}, place);  // those that are not named have the last place
+  // A stable sort, in which those that are not named have the last place.
+  for (auto k = s.kids.begin(); k != s.kids.end(); ++k)
+    std::rotate(std::ranges::upper_bound(s.kids.begin(), k, place(*k), {}, place), k, k + 1);
   s.flags = c.tree;
   mark("upgraded");
   return answer{};
