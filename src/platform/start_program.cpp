@@ -158,7 +158,7 @@ std::vector<std::string> paths_of(const std::string& program) {
 
 std::vector<std::string> variables_of(const os_command& c) {
   std::vector<std::string> all;
-  for (const auto& [name, value] : c.variables) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : c.variables) all.emplace_back(name).append("=").append(value);
   for (char** each = environ; c.inherits_variables && each != nullptr && *each != nullptr; ++each) {
     const std::string_view ours{*each};
     if (!c.variables.contains(std::string{ours.substr(0, ours.find('='))})) all.emplace_back(ours);

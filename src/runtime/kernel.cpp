@@ -29,9 +29,9 @@ runtime_options checked(runtime_options o, environment& env) {
 
 }  // namespace
 
-kernel::kernel(std::shared_ptr<environment> env, runtime_options options)
+kernel::kernel(std::shared_ptr<environment> env, const runtime_options& options)
     : env_{std::move(env)},
-      options_{checked(std::move(options), *env_)},
+      options_{checked(options, *env_)},
       table_{options_.node, options_.processes},
       parts_{std::make_unique<kernel_parts>(*this, env_->threads() != nullptr ? options_.workers + 1 : 1)} {
   if (env_->threads() == nullptr) return;

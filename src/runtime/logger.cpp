@@ -84,7 +84,7 @@ void logger::write(const summary& s) {
 logger::~logger() {
   try {
     for (throttle& t : floods_) write(take_summary(t));
-  } catch (...) {  // out of memory: the summary is lost
+  } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory, so the summary is lost
   }
 }
 

@@ -18,9 +18,9 @@ void end_process_here(const broken_invariant& broken) noexcept {
 
 runtime_options::~runtime_options() = default;
 
-runtime::runtime(runtime_options options) : runtime{real_environment(), std::move(options)} {}
-runtime::runtime(std::shared_ptr<environment> env, runtime_options options)
-    : kernel_{std::make_shared<detail::kernel>(std::move(env), std::move(options))} {
+runtime::runtime(const runtime_options& options) : runtime{real_environment(), options} {}
+runtime::runtime(std::shared_ptr<environment> env, const runtime_options& options)
+    : kernel_{std::make_shared<detail::kernel>(std::move(env), options)} {
   detail::observe_broken_invariants(&end_process_here);
 }
 

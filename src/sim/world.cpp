@@ -158,10 +158,10 @@ class node_scheduler final : public detail::scheduler {
 
 // ---- a node
 
-node::node(world& w, std::string name, runtime_options options, const clock_quality& clocks)
+node::node(world& w, std::string name, const runtime_options& options, const clock_quality& clocks)
     : world_{w},
       name_{std::move(name)},
-      options_{std::move(options)},
+      options_{options},
       clocks_{clocks, w.now()},
       disk_{std::make_shared<node_disk>(w)},
       lanes_{std::make_shared<node_lanes>(w, clocks_, *disk_)} {
@@ -329,9 +329,9 @@ world::~world() {
   network_.drop_all();
 }
 
-node& world::add_node(std::string name, runtime_options options, const clock_quality& clocks) {
+node& world::add_node(std::string name, const runtime_options& options, const clock_quality& clocks) {
   if (name.empty()) name = "node" + std::to_string(nodes_.size() + 1);
-  return nodes_.emplace_back(*this, std::move(name), std::move(options), clocks);
+  return nodes_.emplace_back(*this, std::move(name), options, clocks);
 }
 
 node* world::find(node_id id) noexcept {

@@ -22,9 +22,9 @@ namespace coppice {
 class runtime {
  public:
   /// Throws `std::invalid_argument` for options that make no sense.
-  explicit runtime(runtime_options options = {});
+  explicit runtime(const runtime_options& options = {});
   /// On another environment than this machine's; see `sim::world`.
-  runtime(std::shared_ptr<environment> env, runtime_options options);
+  runtime(std::shared_ptr<environment> env, const runtime_options& options);
   /// Kills all processes that are left and waits for them: their destructors run, nothing else of theirs. Those stuck
   /// in code that does not come back are reported and left behind.
   ~runtime();

@@ -56,7 +56,7 @@ class node_scheduler;
 /// One machine. It may crash and start again; each start is a new runtime with a new node id.
 class node {
  public:
-  node(world& w, std::string name, runtime_options options, const clock_quality& clocks);
+  node(world& w, std::string name, const runtime_options& options, const clock_quality& clocks);
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
@@ -159,7 +159,8 @@ class world {
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   /// Adds a machine and starts it. Its runtime logs nothing unless the options say so. Throws `std::invalid_argument`
   /// for clocks out of range.
-  node& add_node(std::string name = {}, runtime_options options = {.processes = 1U << 16U, .level = log_level::off},
+  node& add_node(std::string name = {},
+                 const runtime_options& options = {.processes = 1U << 16U, .level = log_level::off},
                  const clock_quality& clocks = {});
   [[nodiscard]] std::deque<node>& nodes() noexcept { return nodes_; }
 

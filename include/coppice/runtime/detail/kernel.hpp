@@ -84,7 +84,7 @@ struct flood {
 class kernel : public std::enable_shared_from_this<kernel> {
  public:
   /// Throws `std::invalid_argument`, `std::bad_alloc`.
-  kernel(std::shared_ptr<environment> env, runtime_options options);
+  kernel(std::shared_ptr<environment> env, const runtime_options& options);
   ~kernel();
   kernel(const kernel&) = delete;
   kernel& operator=(const kernel&) = delete;
