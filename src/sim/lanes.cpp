@@ -127,7 +127,9 @@ std::size_t node_lanes::ready() const noexcept {
 void node_lanes::begin_job(std::size_t which) {
   const std::uint64_t start = starts_;
   const auto at = std::ranges::find_if(opened_, [&](const auto& each) { return each->ready() && which-- == 0; });
-  std::shared_ptr<simulated_lane> lane = *at;  // a copy: the work may close the lane or open others
+  // A copy, because the work may close the lane or open others.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::shared_ptr<simulated_lane> lane = *at;
   simulated_lane::job next = std::move(lane->jobs.front());
   lane->jobs.pop_front();
   world_.note("lane job", node_.value(), static_cast<std::uint64_t>(at - opened_.begin()), lane->counts.done);

@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 
 std::int64_t checked(double rate) {
-  if (!(rate >= 0.01 && rate <= 10))
+  const bool allowed = rate >= 0.01 && rate <= 10;  // false also for what is not a number
+  if (!allowed)
     throw std::invalid_argument{"the rate of a clock is " + std::to_string(rate) + "; it must be from 0.01 to 10"};
   return std::llround(rate * second);
 }
