@@ -18,7 +18,8 @@
 
 /// What `clone` is in the C library. The thread sanitizer replaces `clone` by a function that prepares the child as if
 /// it had its own memory, and so stops watching the parent.
-extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...) noexcept;  // NOLINT
+// NOLINTNEXTLINE: the reserved name and the variadic parameters are those of the C library
+extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...) noexcept;
 
 namespace coppice {
 namespace {
