@@ -1,7 +1,7 @@
 #pragma once
 /// A runtime as other threads see it: event loops, C callbacks, a user interface.
 ///
-///     const runtime_handle to = me.handle();                     // or rt.handle(), or that of an application
+///     const runtime_handle to = me.handle();                     // or rt.handle()
 ///     library.on_event([to, who](event e) { to.send(who, e); });  // false once the runtime has ended
 ///
 /// A handle may outlive its runtime. A use during the end of the runtime takes effect before it, or not at all.
