@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include <coppice/base/duration_text.hpp>
+
 namespace coppice {
 
 /// How a child is stopped: asked, and killed if it has not ended after a time; or killed at once; or asked and waited
@@ -33,7 +35,5 @@ class shutdown {
 
 /// For example `5s`, `brutal_kill`, `infinity`.
 [[nodiscard]] std::string to_string(const shutdown& s);
-/// A duration as people write it: `1.5s`, `20ms`, `2min`.
-[[nodiscard]] std::string to_string(std::chrono::nanoseconds time);
 
 }  // namespace coppice
