@@ -1,6 +1,8 @@
 #pragma once
 /// Holds what was seen of one supervisor against the reference. From outside it can't be seen when a call is served or
 /// a timer comes, so all states are followed that the supervisor may be in; when none is left, it did what it must not.
+#include <unordered_map>
+
 #include "tree_calls.hpp"
 
 namespace coppice::random_trees {
@@ -46,12 +48,17 @@ class model {
     }
     if (next.empty()) throw sim::violation{about(to_string(e) + " is not what the reference says\n" + describe(e))};
     states_.clear();
+    std::unordered_multimap<std::uint64_t, std::size_t> known;  // by digest
     for (state& s : next) {
       if (e.what == entry::kind::begin || e.what == entry::kind::told) {
         s.last = e.at;
         s.starts = e.what == entry::kind::begin;
       }
-      if (std::ranges::find(states_, s) == states_.end()) states_.push_back(std::move(s));
+      const std::uint64_t digest = s.digest();
+      const auto [first, last] = known.equal_range(digest);
+      if (std::any_of(first, last, [&](const auto& at) { return states_[at.second] == s; })) continue;
+      known.emplace(digest, states_.size());
+      states_.push_back(std::move(s));
     }
   }
 

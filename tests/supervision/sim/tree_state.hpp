@@ -82,6 +82,24 @@ struct state {
   enum class end : std::uint8_t { no, told, own, no_start } ends = end::no;
   friend bool operator==(const state&, const state&) = default;
 
+  /// Equal for equal states, and different for nearly all others: there may be tens of thousands to compare.
+  [[nodiscard]] std::uint64_t digest() const {
+    std::uint64_t all = mix(calls) ^ mix(numbers + (todo.size() << 32U));
+    const auto add = [&](auto number) { all = mix(all ^ static_cast<std::uint64_t>(number)); };
+    for (const kid& k : kids) {
+      add(k.number);
+      add(k.is);
+      add(std::hash<pid>{}(k.who));
+      add(k.since.time_since_epoch().count());
+      add(k.failures);
+      add(k.leader);
+      for (const std::size_t behind : k.retries) add(behind);
+    }
+    for (const moment& m : restarts) add(m.high.time_since_epoch().count());
+    for (const step& s : todo) add(s.child + (static_cast<std::size_t>(s.what) << 32U));
+    for (const auto& [number, what] : replies) add(number);
+    return all;
+  }
   [[nodiscard]] bool idle() const { return todo.empty() && ends == end::no; }
   [[nodiscard]] kid& at(std::size_t number) {
     return *std::ranges::find_if(kids, [&](const kid& k) { return k.number == number; });
