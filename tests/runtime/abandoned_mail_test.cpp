@@ -4,6 +4,7 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <coppice/runtime/runtime.hpp>
@@ -69,6 +70,39 @@ TEST(abandoned_mail, the_caller_of_a_request_that_a_frame_holds_is_told_why_when
 TEST(abandoned_mail, the_caller_of_a_request_that_a_frame_holds_is_told_why_when_the_code_returns) {
   EXPECT_EQ(error_from(holds_a_request, afterwards::returns), (error{errc::exited, "abandoned"}));
   EXPECT_EQ(error_from(holds_an_answer, afterwards::returns), (error{errc::exited, "abandoned"}));
+}
+
+// ---- what it waits for
+
+task<> sticks_with_a_future(self& me, pid to, std::optional<promise<int>>* into, trap_door* door) {
+  auto [answer, value] = make_promise<int>(me);
+  value.pipe_to(to);
+  into->emplace(std::move(answer));
+  co_await me.receive<go>();
+  door->fall_in();
+}
+task<> receives_an_error(self& me, trap_door* door, std::optional<promise<int>>* into, std::optional<error>* got) {
+  const pid stuck = me.spawn(sticks_with_a_future, me.id(), into, door);
+  me.send(stuck, go{});
+  auto first = co_await me.receive<int, error>();
+  if (auto* why = std::get_if<error>(&first)) got->emplace(std::move(*why));
+}
+TEST(abandoned_mail, a_future_that_was_piped_becomes_an_error_when_the_code_comes_back) {
+  trap_door door;
+  std::optional<promise<int>> answer;
+  std::optional<error> got;
+  runtime rt{without_replacement()};
+  const pid receiver = rt.spawn(receives_an_error, &door, &answer, &got);
+  door.wait_until_inside();
+  pid stuck;
+  for (const process_info& p : rt.snapshot())
+    if (p.parent == receiver) stuck = p.id;
+  EXPECT_TRUE(rt.abandon(stuck));
+  EXPECT_FALSE(got.has_value()) << "its code may be looking at the future";
+  door.open();
+  rt.wait(receiver);
+  EXPECT_EQ(got, (error{errc::exited, "abandoned"}));
+  answer->complete(1);  // nobody waits for it any more
 }
 
 // ---- what it has sent

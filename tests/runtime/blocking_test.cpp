@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <coppice/env/lanes.hpp>
 #include <coppice/runtime/runtime.hpp>
 
 #include "../line_keeper.hpp"
@@ -213,6 +214,26 @@ TEST(blocking, that_hangs_is_named_and_left_behind_when_the_runtime_ends) {
                             "error the runtime ends while blocking work has not returned; its thread is left behind"}));
   work->go_on = true;
   while (work.use_count() != 1) std::this_thread::yield();  // its thread has come back, and the frames are gone
+}
+
+task<> has_it_hang_in_a_lane(self&, lane* where, std::shared_ptr<hung_work> w) {
+  const result<int> got = co_await in_lane(*where, hangs, w);
+  EXPECT_FALSE(got.has_value()) << "not reached: it is killed before that";
+}
+TEST(blocking, of_a_lane_that_hangs_is_named_and_left_behind_when_the_runtime_ends) {
+  const auto work = std::make_shared<hung_work>();
+  const auto log = std::make_shared<line_keeper>("blocking work");
+  const auto writer = real_environment()->lanes().open("writer");
+  {
+    runtime rt{{.workers = 1, .stop_within = std::chrono::milliseconds{1}, .log = log}};
+    rt.spawn(has_it_hang_in_a_lane, writer.get(), work);
+    work->begun.wait();
+  }
+  EXPECT_EQ(log->lines, (std::vector<std::string>{
+                            "error the runtime ends while blocking work has not returned; its thread is left behind"}));
+  work->go_on = true;
+  while (work.use_count() != 1) std::this_thread::yield();  // the job is over, and the frames are gone
+  EXPECT_TRUE(writer->submit([] {})) << "the lane itself goes on";
 }
 
 TEST(blocking, waits_when_all_threads_of_its_runtime_are_taken) {

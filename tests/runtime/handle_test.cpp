@@ -62,6 +62,18 @@ TEST(runtime_handle, is_handed_out_by_a_process) {
   EXPECT_TRUE(from_process.cast<counter::reset>(c));
 }
 
+TEST(runtime_handle, completes_a_call_for_which_there_is_no_process_with_an_error) {
+  runtime rt{{.workers = 1, .processes = 1, .level = log_level::off}};
+  const auto c = rt.spawn<counter>();  // the table has no room for the process that would wait for the answer
+  int completed = 0;
+  rt.handle().call(c.call<counter::bump>(3), [&](const result<int>& n) {
+    ++completed;
+    ASSERT_FALSE(n.has_value());
+    EXPECT_EQ(n.error().code(), errc::capacity);
+  });
+  EXPECT_EQ(completed, 1) << "on this thread, before the call returns";
+}
+
 TEST(runtime_handle, says_no_after_the_end_of_the_runtime) {
   std::optional<runtime> rt{std::in_place, quiet()};
   const runtime_handle to = rt->handle();

@@ -115,6 +115,33 @@ TEST(lane_work, may_use_the_frame_of_its_process_even_after_a_kill) {
   while (!g.frame_gone) std::this_thread::yield();
 }
 
+task<> notes_the_result(self& me, lane* one, time_point* woken) {
+  const result<int> got = co_await in_lane(*one, [] { return 42; });
+  EXPECT_EQ(got, 42);
+  *woken = me.now();
+}
+TEST(lane_work, that_ends_while_its_process_is_frozen_gives_its_result_after_the_thaw) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    sim::world w{seed};
+    sim::node& n = w.add_node();
+    n.lanes().quality = {.job_min = 1s, .job_max = 2s};
+    const auto one = n.rt().host().env().lanes().open("one");
+    time_point woken{};
+    const pid who = n.rt().spawn(notes_the_result, one.get(), &woken);
+    w.run_for(500ms);
+    const result<frozen> held = n.rt().freeze(who, 100ms);
+    ASSERT_TRUE(held.has_value());
+    EXPECT_EQ(held->still_inside, std::vector{who}) << "its work goes on";
+    w.run_for(1h);
+    EXPECT_EQ(one->status().done, 1U);
+    EXPECT_EQ(woken, time_point{});
+    EXPECT_TRUE(n.rt().thaw(who));
+    w.run_for(1ms);
+    EXPECT_NE(woken, time_point{});
+    EXPECT_FALSE(n.rt().alive(who));
+  }
+}
+
 task<> gives_up(self&, lane* one, gate* g, result<void>* into) {
   *into = co_await in_lane(*one, [](gate* held) { held->pass(); }, g).within(1ms);
 }

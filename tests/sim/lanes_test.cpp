@@ -114,6 +114,39 @@ TEST(simulated_lane, hangs_when_it_is_delayed) {
   EXPECT_TRUE(n.lanes().status().empty());
 }
 
+TEST(simulated_lane, of_a_node_with_a_clock_of_its_own_shows_times_of_that_clock) {
+  world w{1};
+  node& n = w.add_node("ahead", {.processes = 1U << 8U, .level = log_level::off}, {.offset = 5h, .rate = 2});
+  n.lanes().quality = {.job_min = 2s, .job_max = 2s};
+  const auto l = env_of(n).lanes().open("writer");
+  const time_point world_begin = w.now();
+  const time_point begin = env_of(n).clock().now();
+  EXPECT_TRUE(l->submit([] {}));
+  w.run_for(1s);
+  EXPECT_EQ(l->status().running_since, begin);
+  EXPECT_EQ(env_of(n).clock().now() - begin, 2s) << "its clock goes twice as fast";
+  l->close();
+  EXPECT_FALSE(l->wait_closed(begin + 3s));
+  EXPECT_TRUE(l->wait_closed(begin + 5s));
+  EXPECT_EQ(w.now() - world_begin, 2s) << "jobs last for times of the world";
+}
+
+task<> works_with_a_limit(self&, lane* l, std::chrono::nanoseconds limit, result<void>* into) {
+  *into = co_await in_lane(*l, [] {}).within(limit);
+}
+TEST(simulated_lane, of_a_node_with_a_clock_of_its_own_keeps_to_limits_of_that_clock) {
+  for (const auto& [limit, in_time] : {std::pair{3s, false}, std::pair{5s, true}}) {
+    world w{1};
+    node& n = w.add_node("ahead", {.processes = 1U << 8U, .level = log_level::off}, {.offset = 5h, .rate = 2});
+    n.lanes().quality = {.job_min = 2s, .job_max = 2s};
+    const auto l = env_of(n).lanes().open("writer");
+    result<void> got;
+    n.rt().spawn(works_with_a_limit, l.get(), std::chrono::nanoseconds{limit}, &got);
+    w.run_for(10s);
+    EXPECT_EQ(got.has_value(), in_time) << "2 s of the world are 4 s of its clock";
+  }
+}
+
 // ---- crashes
 
 /// What a job has done, and how many times its parts were destroyed.
