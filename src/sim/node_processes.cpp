@@ -266,7 +266,7 @@ void node_processes::retire() {
   const auto gone = std::exchange(processes_, {});
   for (const auto& [id, each] : gone) {
     each->ended = true;
-    drop_events(*each);
+    if (!each->calling) drop_events(*each);  // otherwise one of these functions has crashed the node
   }
 }
 
@@ -326,7 +326,7 @@ void node_processes::report(process& leader) {
     if (leader.events.output_closed) leader.events.output_closed();
   }
   leader.calling = false;
-  if (!leader.wanted || (leader.end_known && leader.output_known)) drop_events(leader);
+  if (retired_ || !leader.wanted || (leader.end_known && leader.output_known)) drop_events(leader);
 }
 
 std::optional<time_point> node_processes::next() const {

@@ -258,7 +258,8 @@ void node::raise(os_signal s) {
 }
 
 void node::deliver(os_signal s) {
-  if (!environment_->tell(s)) crash();
+  const auto program = environment_;  // a subscriber may restart the node
+  if (!program->tell(s)) crash();
 }
 
 void node::stick(pid who, std::chrono::nanoseconds duration) {

@@ -307,6 +307,40 @@ TEST(simulated_os_process, a_report_may_crash_the_node) {
   EXPECT_FALSE(on.n.up());
 }
 
+/// Crashes its node when it is called, and notes whether that has destroyed it.
+struct crashes_node {
+  sim::node* n;
+  bool* called;
+  std::shared_ptr<int> mine = std::make_shared<int>(7);
+  void operator()(os_stream, std::string_view) const { crash(); }
+  void operator()() const { crash(); }
+  void operator()(const os_exit&) const { crash(); }
+  void crash() const {
+    const std::weak_ptr<int> still{mine};
+    bool* into = called;
+    n->crash();
+    *into = !still.expired();
+  }
+};
+
+TEST(simulated_os_process, a_report_that_crashes_the_node_is_not_destroyed_while_it_runs) {
+  for (int which = 0; which < 3; ++which) {
+    one_node on;
+    bool survived = false;
+    crashes_node crashes{&on.n, &survived};
+    const std::weak_ptr<int> closure{crashes.mine};
+    os_process_events events;
+    if (which == 0) events.output = std::move(crashes);
+    if (which == 1) events.output_closed = std::move(crashes);
+    if (which == 2) events.ended = std::move(crashes);
+    const auto p = on.n.env().os_processes().spawn({.program = "says", .arguments = {"hello"}}, std::move(events));
+    EXPECT_TRUE(on.w.run());
+    EXPECT_FALSE(on.n.up());
+    EXPECT_TRUE(survived) << which;
+    EXPECT_TRUE(closure.expired()) << "it is destroyed when it has returned, " << which;
+  }
+}
+
 TEST(simulated_os_process, the_same_seed_leaves_the_same_trace) {
   const auto trace_of = [](std::uint64_t seed) {
     one_node on{seed};

@@ -56,6 +56,26 @@ TEST(os_signal, that_nobody_listens_to_ends_the_program) {
   listening.reset();
 }
 
+TEST(os_signal, a_subscriber_that_restarts_the_node_is_not_destroyed_while_it_runs) {
+  bool survived = false;
+  world w{1};
+  node& n = w.add_node();
+  auto mine = std::make_shared<int>(7);
+  const std::weak_ptr<int> closure{mine};
+  const auto listening = signals_of(n).subscribe({os_signal::terminate},
+                                                 [restarted = &n, into = &survived, kept = std::move(mine)](os_signal) {
+                                                   const std::weak_ptr<int> still{kept};
+                                                   bool* const found = into;
+                                                   restarted->restart();
+                                                   *found = !still.expired();
+                                                 });
+  n.raise(os_signal::terminate);
+  EXPECT_TRUE(w.run());
+  EXPECT_TRUE(survived);
+  EXPECT_TRUE(closure.expired()) << "the subscription belonged to the program before";
+  EXPECT_TRUE(n.up());
+}
+
 TEST(os_signal, waits_while_the_node_is_paused_and_is_lost_when_it_is_down) {
   int heard = 0;
   world w{1};
