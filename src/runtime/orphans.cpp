@@ -11,7 +11,9 @@ namespace coppice::detail {
 
 void operation::belong_to(coroutine& owner) {
   if (number_ != 0) throw std::logic_error{"this operation was awaited before: make a new one each time"};
-  number_ = owner.new_number();
+  const std::uint32_t number = owner.new_number();
+  news_ = make_letter<operation_over>(plain<operation_over>, number);
+  number_ = number;
   owner_ = owner.id();
   runs_in_ = owner.host().weak_from_this();
 }
@@ -25,8 +27,7 @@ void operation::over() {
   switch (phase_.exchange(phase::over, std::memory_order_acq_rel)) {
     case phase::waiting:
     case phase::begun:
-      if (const auto k = runs_in_.lock())
-        k->send_late(owner_, signal::wake, make_letter<operation_over>(plain<operation_over>, number_));
+      if (const auto k = runs_in_.lock()) k->send_late(owner_, signal::wake, std::exchange(news_, nullptr));
       return;
     case phase::orphaned: {
       const auto k = std::move(kept_);  // the last owner of the kernel frees it, after the frames

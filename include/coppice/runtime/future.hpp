@@ -21,8 +21,17 @@ class promise_state {
   promise_state(const promise_state&) = delete;
   promise_state& operator=(const promise_state&) = delete;
   virtual ~promise_state() = default;
-  /// False: it was completed before, or nobody can receive the value any more.
-  bool give(result<R> value) { return !completed_.exchange(true) && deliver(std::move(value)); }
+  /// False: it was completed before, or nobody can receive the value any more. If there is no memory, this throws, and
+  /// the promise can still be completed.
+  bool give(result<R> value) {
+    if (completed_.exchange(true)) return false;
+    try {
+      return deliver(std::move(value));
+    } catch (...) {
+      completed_ = false;
+      throw;
+    }
+  }
 
  protected:
   /// For the destructor of a derived class: nobody has completed the promise.

@@ -21,7 +21,9 @@ class operation {
   explicit operation(std::string_view what) noexcept : what_{what} {}
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
-  virtual ~operation() = default;
+  virtual ~operation() {
+    if (news_ != nullptr) release(news_);
+  }
 
   /// The process is about to wait. Throws `std::logic_error` if it has waited for this operation before.
   void belong_to(coroutine& owner);
@@ -58,7 +60,8 @@ class operation {
   std::uint32_t number_ = 0;  // 0: the process has not waited yet
   std::string_view what_;
   pid owner_;
-  std::weak_ptr<kernel> runs_in_;  // weak: an operation that hangs must not keep the runtime alive
+  letter<operation_over>* news_ = nullptr;  // made before the wait: `over` must not fail for want of memory
+  std::weak_ptr<kernel> runs_in_;           // weak: an operation that hangs must not keep the runtime alive
   // Set when the process ends first:
   std::shared_ptr<kernel> kept_;
   coroutine* remains_ = nullptr;
