@@ -96,11 +96,6 @@ void actor_core::handler_threw(turn& t, mail_origin& origin, exit_reason why) {
   fault_handling{*this, t}.fail(std::move(why), std::current_exception(), {}, origin);
 }
 
-/// Without the number of the call, which has been answered with the failure.
-void actor_core::set_failed_on(const mail_origin& handling) {
-  if (handling.sender || rare) parts().failed_on = {.sender = handling.sender, .called = handling.called};
-}
-
 void actor_core::handler_threw_exit_with(turn& t, mail_origin& origin, const exit_reason& why) {
   if (origin.call != 0) fail_call(*t.k, origin, error{errc::exited, why.to_string()});
   life_cycle{*this, t}.stop(why);

@@ -15,7 +15,7 @@ namespace coppice::detail {
 void fault_handling::fail(exit_reason why, std::exception_ptr thrown, pid escalated, const mail_origin& handling) {
   if (me_.change(life_event::failed) != life_action::report_failure) return;
   me_.escalated_child = escalated;
-  me_.set_failed_on(handling);
+  me_.set_failed_on({.sender = handling.sender, .called = handling.called});
   tell_children(signals::suspend{}, escalated);  // that child is suspended by its own failure
   if (me_.failures != decided_by::parent) return let_guardian_decide(why, thrown);
   signal_to(me_.parent, signals::child_failed{.child = me_.id(),

@@ -7,14 +7,15 @@ namespace coppice::detail {
 
 bool call_base::send(std::coroutine_handle<> h, coroutine& me, fail_function fail) {
   if (letter_ == nullptr) throw std::logic_error{"this call was awaited before: make a new one each time"};
-  if (to_ == me.id()) return false;
+  const pid caller = me.id();
+  if (to_ == caller) return false;
   me_ = &me;
   call_ = me.new_number();
-  asked_->caller = me.id();
+  asked_->caller = caller;
   asked_->call = call_;
   kernel& k = me.host();
   if (to_.node() != k.node()) [[unlikely]] {
-    k.await_remote_reply(me.id(), call_, to_, fail);
+    k.await_remote_reply(caller, call_, to_, fail);
     remote_ = true;
   }
   k.send(to_, signal::message, std::exchange(letter_, nullptr));

@@ -45,23 +45,33 @@ void coroutine::settle(slot& p, std::size_t frame_bytes) noexcept {
 // ---- waiting
 
 void coroutine::wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
+  if (timeout != no_timeout) return wait_with_limit(h, w, timeout);
   ensure(waiting_ == nullptr, "a process waits for two things at once");
-  if (timeout != no_timeout) limit_wait(timeout);
+  next_ = h;
+  waiting_ = &w;
+}
+
+void coroutine::wait_with_limit(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout) {
+  ensure(waiting_ == nullptr, "a process waits for two things at once");
+  if (timeout.count() <= 0) [[unlikely]] {
+    end_wait_after_queued_signals();
+  } else {
+    const time_point deadline = kernel_->time_after(timeout);
+    extras& x = more();
+    if (deadline < x.armed_for) [[unlikely]]
+      arm(deadline);
+    x.deadline = deadline;
+  }
   next_ = h;  // last: if something above throws, no wait has begun
   waiting_ = &w;
 }
 
-void coroutine::limit_wait(std::chrono::nanoseconds timeout) {
-  if (timeout.count() <= 0) {  // the wait ends at a mark behind the signals that are queued now
-    wait_number_ = new_number();
-    kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
-    return;
-  }
-  const time_point deadline = kernel_->time_after(timeout);
-  extras& x = more();
-  if (deadline < x.armed_for) arm(deadline);
-  x.deadline = deadline;
+void coroutine::end_wait_after_queued_signals() {
+  wait_number_ = new_number();
+  kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
 }
+
+void coroutine::make_extras() { extras_ = std::make_unique<extras>(); }
 
 void coroutine::arm(time_point due) {
   disarm();
@@ -245,8 +255,7 @@ verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
     if (kernel_->now() < extras_->deadline) {
       arm(extras_->deadline);
     } else {  // signals that have arrived by now still count: the wait ends at a mark behind them
-      wait_number_ = new_number();
-      kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
+      end_wait_after_queued_signals();
     }
     return verdict::alive;
   }

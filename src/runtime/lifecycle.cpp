@@ -142,10 +142,11 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     return;
   }
   bool reported = false;
-  if (why.abnormal()) [[unlikely]] {
+  if (why.what() == exit_reason::kind::error) [[unlikely]] {
     const bool held = p.side != nullptr && holds_failure(*p.side);
-    reported = held || (why.what() == exit_reason::kind::error && !parent_reports);
-    log_failure(me, why, held ? log_level::info : parent_reports ? log_level::debug : log_level::error, texts);
+    reported = held || !parent_reports;
+    const log_level level = held ? log_level::info : parent_reports ? log_level::debug : log_level::error;
+    if (kernel_.logs(level)) log_failure(me, why, level, texts);
   }
   if (parts.events.wanted(plain<process_ended>)) publish_end(me, why, std::move(texts).value_or(name_table::entry{}));
   if (parent_linked)
@@ -194,7 +195,6 @@ bool lifecycle::holds_failure(const side_block& side) {
 
 void lifecycle::log_failure(pid me, const exit_reason& why, log_level level,
                             const std::optional<name_table::entry>& texts) {
-  if (why.what() != exit_reason::kind::error || !kernel_.logs(level)) return;
   const std::array<log_field, 4> fields{{{"pid", to_string(me)},
                                          {"name", texts ? texts->name : std::string{}},
                                          {"label", texts ? texts->label : std::string{}},
@@ -206,7 +206,8 @@ void lifecycle::log_failure(pid me, const exit_reason& why, log_level level,
 }
 
 void lifecycle::log_unreported(const exited& x) {
-  if (x.linked && !x.reported) log_failure(x.from, x.reason, log_level::error, std::nullopt);
+  if (x.linked && !x.reported && x.reason.what() == exit_reason::kind::error && kernel_.logs(log_level::error))
+    log_failure(x.from, x.reason, log_level::error, std::nullopt);
 }
 
 void lifecycle::publish_end(pid me, const exit_reason& why, name_table::entry texts) {

@@ -55,7 +55,7 @@ inline constexpr message_type plain<reply_body<R>>{.name = "reply",
                                                    .mail = {.open = &open_reply<R>}};
 
 template <class R>
-[[nodiscard]] envelope* make_reply(std::uint64_t call, result<R> value) {
+[[nodiscard, gnu::always_inline]] inline envelope* make_reply(std::uint64_t call, result<R> value) {
   return make_letter<reply_body<R>>(plain<reply_body<R>>, call, std::move(value));
 }
 template <class R>
@@ -346,9 +346,8 @@ class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
       : pending_call{to, detail::make_letter<detail::request_body<M>>(type, std::forward<Args>(args)...)} {}
   pending_call(pending_call&&) noexcept = default;
   ~pending_call() {
-    if (this->letter_ == nullptr) return;
-    std::destroy_at(std::addressof(static_cast<detail::letter<detail::request_body<M>>*>(this->letter_)->body));
-    detail::release(this->letter_);
+    if (this->letter_ != nullptr) [[unlikely]]
+      destroy_unsent();
   }
 
   /// Waits for the answer at most that long; `forever`: without a limit.
@@ -374,6 +373,10 @@ class [[nodiscard]] pending_call : public detail::call_for<reply_of<M>> {
  private:
   pending_call(pid to, detail::letter<detail::request_body<M>>* made) noexcept
       : base{to, made, std::addressof(made->body)} {}
+  [[gnu::noinline]] void destroy_unsent() noexcept {
+    std::destroy_at(std::addressof(static_cast<detail::letter<detail::request_body<M>>*>(this->letter_)->body));
+    detail::release(this->letter_);
+  }
 };
 
 /// Calls a process by its pid. The process receives `request<M>`, or it is an actor, or a server with `M` in its

@@ -25,7 +25,8 @@ class handler_calls : public duty {
   void notify_ignoring_exceptions(E event) {
     const message_type* before = std::exchange(t_.message, &plain<E>);
     try {
-      notify(std::move(event), me_.rare ? me_.rare->failed_on : mail_origin{});
+      const failed_message failed = me_.rare ? me_.rare->failed_on : failed_message{};
+      notify(std::move(event), {.sender = failed.sender, .called = failed.called});
     } catch (const broken_invariant&) {
       throw;
     } catch (...) {

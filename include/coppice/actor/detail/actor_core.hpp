@@ -46,13 +46,20 @@ struct behaviour_stack {
   std::size_t permanent = 0;  // at the bottom; `unbecome` does not remove them
 };
 
+/// The message whose handler has failed, until the failure is answered. Its call was answered with the failure, so the
+/// number of the call is not kept.
+struct failed_message {
+  pid sender{};  // nobody: not known
+  bool called = false;
+};
+
 /// Parts that few actors need. Allocated on first use.
 struct rare_parts {
   child_table children;
   std::optional<time_point> children_end_by;  // as reported to the parent while this actor stops; empty: not reported
   std::vector<signals::child_failed> undecided;  // failures that arrived while this actor could not decide
   child_record own;                              // of a top-level actor, for its guardian
-  mail_origin failed_on;  // the sender of the message whose handler has failed, until the failure is answered
+  failed_message failed_on;
   watch_list watches;
   behaviour_stack behaviours;
   std::deque<envelope*> stash;
@@ -94,7 +101,9 @@ struct actor_core : life_status {
   void end_broken(turn& t, mail_origin& origin, const broken_invariant& found);
 
   /// Remembers the sender of the message whose handler has failed, for `restarting`, `stopping` and `stopped`.
-  void set_failed_on(const mail_origin& handling);
+  void set_failed_on(failed_message what) {
+    if (what.sender || rare) parts().failed_on = what;
+  }
 
   [[nodiscard]] rare_parts& parts() {
     if (!rare) rare = std::make_unique<rare_parts>();

@@ -73,7 +73,8 @@ class coroutine final : public body, public self {
   [[nodiscard]] verdict wait_may_be_over(turn& t, envelope& e);
   [[nodiscard]] verdict drain(turn& t);
   void remove_saved(envelope* before, envelope* e);
-  void limit_wait(std::chrono::nanoseconds timeout);
+  [[gnu::noinline]] void wait_with_limit(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout);
+  void end_wait_after_queued_signals();
   void arm(time_point due);
   void disarm();
   void drop_saved() noexcept;
@@ -94,9 +95,11 @@ class coroutine final : public body, public self {
     static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
   };
   extras& more() {
-    if (!extras_) extras_ = std::make_unique<extras>();
+    if (!extras_) [[unlikely]]
+      make_extras();
     return *extras_;
   }
+  [[gnu::noinline]] void make_extras();
 
   std::uint32_t numbers_ = 0;
   std::coroutine_handle<> next_;  // the frame that `drain` resumes next; nothing else resumes frames

@@ -175,7 +175,7 @@ struct letter : envelope {
 
 /// Throws `std::bad_alloc`, and what the message's constructor throws.
 template <class M, class... Args>
-[[nodiscard]] letter<M>* make_letter(const message_type& type, Args&&... args) {
+[[nodiscard, gnu::always_inline]] inline letter<M>* make_letter(const message_type& type, Args&&... args) {
   static_assert(alignof(M) <= alignof(std::max_align_t), "over-aligned messages are not supported");
   void* raw = allocate(sizeof(letter<M>));
   if constexpr (std::is_nothrow_constructible_v<letter<M>, const message_type*, Args...>) {

@@ -188,8 +188,9 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] time_point now() noexcept { return env_->clock().now(); }
   /// `delay` from now, or `time_point::max()` if that is out of range.
   [[nodiscard]] time_point time_after(std::chrono::nanoseconds delay) noexcept {
-    const time_point start = now();
-    return delay < time_point::max() - start ? start + delay : time_point::max();
+    std::chrono::nanoseconds::rep sum = 0;
+    const bool beyond = __builtin_add_overflow(now().time_since_epoch().count(), delay.count(), &sum);
+    return beyond ? time_point::max() : time_point{std::chrono::nanoseconds{sum}};
   }
   /// Takes the envelope, and sends it at `due`.
   [[nodiscard]] timer_ref arm(time_point due, pid to, signal s, envelope* e);
