@@ -77,7 +77,7 @@ logger::summary logger::take_summary(throttle& t) {
 
 void logger::write(const summary& s) {
   if (s.left_out == 0) return;
-  const log_field more{"and_before", std::to_string(s.left_out) + " more that were not logged"};
+  const log_field more{"not_logged", std::to_string(s.left_out)};
   write(s.part, s.level, s.subject, {&more, 1});
 }
 

@@ -61,7 +61,7 @@ TEST(log, of_floods_is_throttled_and_says_how_many_it_left_out) {
   w.run_for(2s);
   send_many(1);
   ASSERT_EQ(sink->all.size(), 12U);
-  EXPECT_EQ(sink->all[10], "dead letter and_before=490 more that were not logged");
+  EXPECT_EQ(sink->all[10], "dead letter not_logged=490");
 }
 
 TEST(log, of_a_message_without_a_handler_is_a_warning_that_names_both) {

@@ -85,7 +85,7 @@ TEST(log, of_processes_that_fail_alike_is_limited_and_hides_no_other_failure) {
   const auto seen = n.log->all();
   ASSERT_EQ(seen.size(), 13U);
   EXPECT_EQ(seen[11].text, "process ended");
-  EXPECT_EQ(seen[11].fields.at("and_before"), "90 more that were not logged");
+  EXPECT_EQ(seen[11].fields.at("not_logged"), "90");
   EXPECT_TRUE(seen[12].fields.at("reason").contains("again"));
 }
 
@@ -99,7 +99,7 @@ TEST(log, of_a_flood_says_at_the_end_of_the_runtime_what_was_left_out) {
     EXPECT_EQ(log->all().size(), 10U);
   }
   ASSERT_EQ(log->all().size(), 11U);
-  EXPECT_EQ(log->all()[10].fields.at("and_before"), "90 more that were not logged");
+  EXPECT_EQ(log->all()[10].fields.at("not_logged"), "90");
 }
 
 TEST(log, of_a_flood_is_complete_at_the_level_debug) {
