@@ -145,6 +145,9 @@ runtime_counters observer::counters() {
   all.looked_ahead = kernel_.parts().exits.looked_at();
   all.timers = kernel_.parts().timers.size();
   kernel_.parts().blocking.count(all);
+  const pool_usage pools = usage_of_pools();
+  all.pool_bytes = pools.held;
+  all.pool_bytes_returned = pools.given_back;
   return all;
 }
 

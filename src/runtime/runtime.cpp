@@ -37,6 +37,9 @@ void leave_behind(std::shared_ptr<detail::kernel> k) {
 runtime::~runtime() {
   if (kernel_->env().threads() == nullptr || kernel_->stop()) {
     kernel_->crash();
+    if (kernel_->env().threads() == nullptr) return;  // simulated nodes end often, and the next one needs the memory
+    kernel_.reset();
+    detail::trim_pools(detail::trim::fully);
     return;
   }
   kernel_->report_left_behind();

@@ -520,12 +520,19 @@ void worker_scheduler::keep_time() {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   const milliseconds tick =
       stall_after_.count() == 0 ? milliseconds{10} : std::clamp(stall_after_ / 4, milliseconds{1}, milliseconds{10});
+  constexpr milliseconds trim_every{10};
+  time_point trim_next{};
+  bool trimming = false;
   while (!stopping_.load()) {
     wake_for_injected();  // before the word is read, so that a kick by `wake_one` does not cut the wait below short
     const std::uint32_t word = keeper_word_.load(std::memory_order_seq_cst);
     const time_point now = clock_.now();
     kernel_.parts().timers.advance(now);
     look_for_stalls(now);
+    if (now >= trim_next) {
+      trimming = trim_pools(trim::gently);
+      trim_next = now + trim_every;
+    }
     // A thread that arms a timer from here on sees that nothing is planned yet, and kicks.
     planned_wake_.store(never, std::memory_order_seq_cst);
     std::optional<time_point> until = kernel_.parts().timers.next();
@@ -534,6 +541,7 @@ void worker_scheduler::keep_time() {
       keeper_unworried_.store(false, std::memory_order_seq_cst);
       until = std::min(until.value_or(now + tick), now + tick);
     }
+    if (trimming) until = std::min(until.value_or(trim_next), trim_next);
     if (until) planned_wake_.store(until->time_since_epoch().count(), std::memory_order_seq_cst);
     keeper_asleep_.store(true, std::memory_order_seq_cst);
     threads_.wait(keeper_word_, word, until);

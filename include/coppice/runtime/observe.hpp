@@ -54,6 +54,9 @@ struct runtime_counters {
   std::uint64_t blocking_waiting = 0;  ///< blocking work that waits for a thread now
   std::uint64_t blocking_running = 0;  ///< blocking work that runs now
   std::uint64_t blocking_done = 0;
+  // Of the memory pools, which all runtimes of the program share. 0 if pools are turned off.
+  std::uint64_t pool_bytes = 0;           ///< memory that the pools hold now, in use or free
+  std::uint64_t pool_bytes_returned = 0;  ///< memory that the pools have given back to the system, in total
 };
 
 // Events: subscribe with `runtime::subscribe<E>` or `self::subscribe<E>`; each then comes as a message.

@@ -17,13 +17,13 @@ namespace {
 using namespace coppice;
 using namespace std::chrono_literals;
 
-/// Bytes in use: of the heap, without what the pools have in reserve.
+/// Bytes in use of the heap. The pools have memory of their own.
 std::size_t allocated() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return __sanitizer_get_current_allocated_bytes();
 #else
   const auto info = ::mallinfo2();
-  return info.uordblks + info.hblkhd - static_cast<std::size_t>(detail::memory.fresh_end - detail::memory.fresh);
+  return info.uordblks + info.hblkhd;
 #endif
 }
 
@@ -98,6 +98,7 @@ task<> shift(self& me, plan where) {
 /// What is there to be compared after an hour and after a day.
 struct state {
   std::size_t bytes = 0;
+  std::size_t pool_bytes = 0;
   std::size_t processes = 0;
   std::size_t process_memory = 0;
   std::uint64_t timers = 0;
@@ -123,7 +124,7 @@ class churn {
     }
   }
   [[nodiscard]] state look() {
-    state s{.bytes = allocated()};
+    state s{.bytes = allocated(), .pool_bytes = detail::usage_of_pools().held};
     for (sim::node* n : {&a_, &b_}) {
       for (const process_info& p : n->rt().snapshot()) {
         ++s.processes;
@@ -155,6 +156,7 @@ class churn {
 
 void expect_no_growth(const state& before, const state& after) {
   EXPECT_LT(after.bytes, before.bytes + 64UL * 1024) << "grew by " << after.bytes - before.bytes << " bytes";
+  EXPECT_LE(after.pool_bytes, before.pool_bytes + 256UL * 1024) << "four spans; a leak in the churn would be megabytes";
   EXPECT_LE(after.processes, before.processes + 2);
   EXPECT_LE(after.process_memory, before.process_memory + 4096);
   EXPECT_LE(after.timers, before.timers + 20);
