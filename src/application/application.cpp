@@ -68,6 +68,7 @@ program_outcome running_program::wait() {
 void running_program::stop() { rt_->send(controller_, detail::stop_asked{}); }
 void running_program::kill() { rt_->send(controller_, detail::kill_asked{}); }
 pid running_program::controller() const noexcept { return controller_; }
+runtime_handle running_program::handle() const noexcept { return rt_->handle(); }
 
 namespace {
 template <class M>
@@ -159,6 +160,9 @@ running_program applications::start(runtime& rt, run_options how) const {
   auto planned = detail::plan(all_);
   if (!planned) return {rt, refused({.what = program_end::refused, .text = std::string{planned.error().text()}})};
   running_program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
+  // Before the first child is started, which may use the handle at once.
+  std::vector<std::weak_ptr<detail::kernel>> places_before;
+  for (const application& a : all_) places_before.push_back(a.place_->set(rt.host().weak_from_this()));
   // Subscribes before the first child is started: a signal may arrive as soon as a child is up.
   const auto relay = std::make_shared<detail::signal_relay>();
   const std::vector<os_signal> signals = wanted_signals(made.state_->how, all_);
@@ -169,6 +173,7 @@ running_program applications::start(runtime& rt, run_options how) const {
       rt.spawn({.name = std::string{program_name}, .label = "applications"}, detail::program_controller, made.state_);
   if (!spawned) {
     made.signals_.reset();
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].place_->set(places_before[i]);
     made.state_->end({.what = program_end::start_failed,
                       .text = "this runtime accepts no further program: " + spawned.error().to_string()});
     return made;
@@ -177,6 +182,8 @@ running_program applications::start(runtime& rt, run_options how) const {
   relay->connect(rt, *spawned);
   return made;
 }
+
+runtime_handle applications::handle() const noexcept { return all_.empty() ? runtime_handle{} : all_.front().handle(); }
 
 int applications::run(run_options how) const {
   // Checked before the runtime is made, so that a refused program starts no threads.

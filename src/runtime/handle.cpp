@@ -18,7 +18,7 @@ late_use::~late_use() {
 }  // namespace detail
 
 bool runtime_handle::exit(pid who, exit_reason reason) const {
-  const auto k = kernel_.lock();
+  const auto k = locked();
   if (!k) return false;
   const detail::late_use use{*k};
   if (use) k->send_exit(who, {pid{}, std::move(reason), false});
@@ -26,17 +26,17 @@ bool runtime_handle::exit(pid who, exit_reason reason) const {
 }
 
 pid runtime_handle::where(std::string_view name) const {
-  const auto k = kernel_.lock();
+  const auto k = locked();
   return k ? k->where(name) : pid{};
 }
 
 bool runtime_handle::alive(pid who) const {
-  const auto k = kernel_.lock();
+  const auto k = locked();
   return k && k->alive(who);
 }
 
 bool runtime_handle::running() const {
-  const auto k = kernel_.lock();
+  const auto k = locked();
   return k && detail::late_use{*k};
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <iostream>
+#include <thread>
 
 #include <coppice/coppice.hpp>
 #include <coppice/sim/explore.hpp>
@@ -55,6 +56,17 @@ int several(const std::string& url) {
   const application storage{{.name = "storage", .supervise = {child<database>(url)}}};
   const application web{{.name = "web", .supervise = {child<web_server>(8080)}, .depends_on = {"storage"}}};
   return applications{web, storage}.run({.stop_within = 30s});
+}
+
+std::string next_command();
+
+int with_a_console() {
+  const application app{{.name = "web", .supervise = {child<web_server>(8080).with({.name = "web_server"})}}};
+  std::jthread console{[to = app.handle()] {
+    while (next_command() == "reload")
+      if (!to.send("web_server", web_server::reload{})) std::cout << "not running\n";
+  }};
+  return app.run();
 }
 
 int import_some_files();
@@ -117,6 +129,7 @@ application a_job() {
   }};
 }
 
+std::string next_command() { return "end"; }
 int import_some_files() { return 3; }
 void read_settings() { ++settings().limit; }
 result<void> open_files() { return {}; }

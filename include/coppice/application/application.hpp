@@ -88,9 +88,15 @@ class application {
   int run() const;
   int run(run_options how) const;
   [[nodiscard]] running_program start(runtime& rt, run_options how = {}) const;
+  /// The runtime that this application runs on, for other threads; usable at any time. Until the program is started,
+  /// and again when its runtime has ended, `send` and `cast` return false and `call` completes with the error
+  /// `stopped`. Copies of an application share their runtime: that of the last start.
+  [[nodiscard]] runtime_handle handle() const noexcept { return runtime_handle{place_}; }
 
  private:
+  friend class applications;
   application_options options_;
+  std::shared_ptr<detail::runtime_place> place_ = std::make_shared<detail::runtime_place>();
 };
 
 /// Several applications that make one program.
@@ -115,6 +121,8 @@ class applications {
   /// time: a second one ends with `start_failed`. Throws `std::system_error` if the thread for signals cannot be
   /// started, and `std::bad_alloc`.
   [[nodiscard]] running_program start(runtime& rt, run_options how = {}) const;
+  /// As `application::handle`, which leads to the same runtime.
+  [[nodiscard]] runtime_handle handle() const noexcept;
 
  private:
   std::vector<application> all_;

@@ -58,6 +58,8 @@ class running_program {
   void kill();
   /// The process that starts and stops the applications; nobody when nothing was started.
   [[nodiscard]] pid controller() const noexcept;
+  /// The runtime of the program, for threads that may outlive it.
+  [[nodiscard]] runtime_handle handle() const noexcept;
 
  private:
   friend class applications;

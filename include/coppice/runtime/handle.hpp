@@ -1,10 +1,12 @@
 #pragma once
 /// A runtime as other threads see it: event loops, C callbacks, a user interface.
 ///
-///     const runtime_handle to = me.handle();                     // or rt.handle()
+///     const runtime_handle to = me.handle();                     // or rt.handle(), application::handle()
 ///     library.on_event([to, who](event e) { to.send(who, e); });  // false once the runtime has ended
 ///
 /// A handle may outlive its runtime. A use during the end of the runtime takes effect before it, or not at all.
+#include <mutex>
+
 #include <coppice/runtime/detail/late_use.hpp>
 #include <coppice/runtime/spawn.hpp>
 
@@ -19,13 +21,31 @@ class completion_of_call {
   explicit completion_of_call(std::move_only_function<void(result<R>)> then) : then_{std::move(then)} {}
   completion_of_call(const completion_of_call&) = delete;
   completion_of_call& operator=(const completion_of_call&) = delete;
-  ~completion_of_call() { complete(coppice::fail(errc::stopped, "the runtime has ended")); }
+  ~completion_of_call() { complete(coppice::fail(errc::stopped, "the runtime has ended, or was not started")); }
   void complete(result<R> answer) {
     if (auto then = std::exchange(then_, nullptr)) then(std::move(answer));
   }
 
  private:
   std::move_only_function<void(result<R>)> then_;
+};
+
+/// Where handles that exist before their runtime find it. Thread safety: any thread.
+class runtime_place {
+ public:
+  /// Returns the one before.
+  std::weak_ptr<kernel> set(std::weak_ptr<kernel> k) {
+    const std::scoped_lock lock{mutex_};
+    return std::exchange(kernel_, std::move(k));
+  }
+  [[nodiscard]] std::shared_ptr<kernel> get() const {
+    const std::scoped_lock lock{mutex_};
+    return kernel_.lock();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::weak_ptr<kernel> kernel_;
 };
 
 template <class M>
@@ -36,13 +56,15 @@ task<> call_and_complete(self&, pending_call<M> question, std::shared_ptr<comple
 
 }  // namespace detail
 
-/// Copyable; may outlive its runtime. The default one belongs to no runtime.
+/// Copyable; may outlive its runtime. The default one belongs to no runtime: it answers as one whose runtime has ended.
 /// Thread safety: any thread.
 class runtime_handle {
  public:
   runtime_handle() = default;
   /// For the library.
   explicit runtime_handle(std::weak_ptr<detail::kernel> k) noexcept : kernel_{std::move(k)} {}
+  /// For the library.
+  explicit runtime_handle(std::shared_ptr<const detail::runtime_place> place) noexcept : place_{std::move(place)} {}
 
   /// As `runtime::send`. False: the runtime has ended, and nothing was sent.
   template <class M>
@@ -79,7 +101,7 @@ class runtime_handle {
   template <class M>
   void call(pending_call<M> question, std::move_only_function<void(result<reply_of<M>>)> then) const {
     auto completion = std::make_shared<detail::completion_of_call<reply_of<M>>>(std::move(then));
-    const auto k = kernel_.lock();
+    const auto k = locked();
     if (!k) return;
     result<pid> helper = fail(errc::stopped, "the runtime has ended");
     if (const detail::late_use use{*k})
@@ -98,10 +120,12 @@ class runtime_handle {
  private:
   template <class Make>
   bool deliver(pid to, const Make& make) const {
-    const auto k = kernel_.lock();
+    const auto k = locked();
     return k && k->send_late(to, detail::signal::message, make());
   }
+  [[nodiscard]] std::shared_ptr<detail::kernel> locked() const { return place_ ? place_->get() : kernel_.lock(); }
   std::weak_ptr<detail::kernel> kernel_;
+  std::shared_ptr<const detail::runtime_place> place_;  // of a handle that was made before its runtime
 };
 
 }  // namespace coppice
