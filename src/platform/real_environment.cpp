@@ -22,6 +22,7 @@
 #include "internal/real_disk.hpp"
 #include "internal/real_lanes.hpp"
 #include "internal/real_os_processes.hpp"
+#include "internal/symbols.hpp"
 
 namespace coppice {
 namespace {
@@ -150,6 +151,7 @@ class machine final : public environment {
   fault_plan* faults() noexcept override { return nullptr; }
   coppice::os_signals& os_signals() noexcept override { return program_signals(); }
   coppice::os_processes& os_processes() noexcept override { return children_of_this_program(); }
+  std::string function_at(const void* code) override { return function_name_at(code); }
   std::uint64_t new_node_number() noexcept override { return ++nodes_; }
 
  private:

@@ -81,6 +81,7 @@ class node_environment final : public environment,
   fault_plan* faults() noexcept override { return this; }
   coppice::os_signals& os_signals() noexcept override { return *this; }
   coppice::os_processes& os_processes() noexcept override { return *processes_; }
+  std::string function_at(const void* code) override { return real_environment()->function_at(code); }
   std::uint64_t new_node_number() noexcept override { return world_.new_node_number(); }
   [[nodiscard]] bool tell(os_signal s) { return subscribers_->tell(s); }
 

@@ -4,6 +4,7 @@
 /// touches the machine.
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <coppice/base/cxx23.hpp>
@@ -54,6 +55,8 @@ class environment {
   [[nodiscard]] virtual fault_plan* faults() noexcept = 0;
   [[nodiscard]] virtual coppice::os_signals& os_signals() noexcept = 0;
   [[nodiscard]] virtual coppice::os_processes& os_processes() noexcept = 0;
+  /// The name of the function at that address, without its parameters. Empty: not known.
+  [[nodiscard]] virtual std::string function_at(const void* code) = 0;
   /// A node number that no other runtime of this environment has had.
   [[nodiscard]] virtual std::uint64_t new_node_number() noexcept = 0;
 };

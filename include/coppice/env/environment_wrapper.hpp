@@ -36,6 +36,7 @@ class environment_wrapper : public environment {
   [[nodiscard]] fault_plan* faults() noexcept override { return wrapped_->faults(); }
   [[nodiscard]] coppice::os_signals& os_signals() noexcept override { return wrapped_->os_signals(); }
   [[nodiscard]] coppice::os_processes& os_processes() noexcept override { return wrapped_->os_processes(); }
+  [[nodiscard]] std::string function_at(const void* code) override { return wrapped_->function_at(code); }
   [[nodiscard]] std::uint64_t new_node_number() noexcept override { return wrapped_->new_node_number(); }
 
  private:
