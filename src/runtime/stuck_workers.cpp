@@ -12,7 +12,7 @@ void worker_scheduler::look_for_stalls(time_point now) {
       w.seen_at = now;
       continue;
     }
-    const auto lasting = std::chrono::duration_cast<std::chrono::milliseconds>(now - w.seen_at);
+    const auto lasting = std::chrono::duration_cast<std::chrono::milliseconds>(now - w.seen_at.load());
     if (stall_after_.count() != 0 && lasting >= stall_after_) {
       replace(w, lasting);
       continue;
@@ -78,7 +78,24 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
 }
 
-bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
+/// Keeps the code that `w` runs from entering a `kernel_section` and from returning to the runtime. False: the worker
+/// does not run code of `p`, or that code is in a `kernel_section` or `last_code`. In both cases `guard.state` has to
+/// be set afterwards.
+bool worker_scheduler::hold(worker& w, const slot& p, std::uint32_t phase) {
+  const stall_guard& guard = w.now.guard;
+  threads_.barrier_everywhere();
+  // From here on its code enters no `kernel_section`. One that it is in ends soon; a `last_code` may not.
+  const time_point patience = clock_.now() + std::chrono::milliseconds{1};
+  while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < patience) cpu_pause();
+  return guard.phase.load(std::memory_order_acquire) == phase &&
+         guard.section.load(std::memory_order_acquire) % 2 == 0 && w.current.load() == &p;
+}
+
+/// Calls `act` for the worker that runs the code of `p`, while that code is held. `act` returns the state that the
+/// guard has afterwards. False: nothing was called, because no other thread runs its code, or that code is in a part of
+/// the runtime.
+template <class Act>
+bool worker_scheduler::while_held(slot& p, const Act& act) {
   const std::scoped_lock lock{all_mutex_};
   for (worker& w : all_) {
     if (w.current.load() != &p) continue;
@@ -86,18 +103,29 @@ bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
     const std::uint32_t phase = guard.phase.load(std::memory_order_acquire);
     std::uint32_t none = stall_guard::none;
     if (phase % 2 == 0 || &w == here || !guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
-    threads_.barrier_everywhere();
-    // From here on its code enters no `kernel_section`. One that it is in ends soon; a `last_code` may not.
-    const time_point patience = clock_.now() + std::chrono::milliseconds{1};
-    while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < patience) cpu_pause();
-    const bool still = guard.phase.load(std::memory_order_acquire) == phase &&
-                       guard.section.load(std::memory_order_acquire) % 2 == 0 && w.current.load() == &p &&
-                       p.serial() == serial;
-    if (still) flush(w);  // what it has sent must arrive before the signals of its end
-    guard.state.store(still ? stall_guard::taken : stall_guard::none, std::memory_order_release);
+    const bool still = hold(w, p, phase) && p.is(slot::has_process);
+    guard.state.store(still ? act(w, phase) : stall_guard::none, std::memory_order_release);
     return still;
   }
   return false;
+}
+
+bool worker_scheduler::take_from_stuck(slot& p, std::uint32_t serial) {
+  bool taken = false;
+  (void)while_held(p, [&](worker& w, std::uint32_t) {
+    taken = p.serial() == serial;
+    if (!taken) return stall_guard::none;
+    flush(w);  // what it has sent must arrive before the signals of its end
+    return stall_guard::taken;
+  });
+  return taken;
+}
+
+bool worker_scheduler::look_into_code(slot& p, const std::function<void(time_point since)>& look) {
+  return while_held(p, [&](const worker& w, std::uint32_t phase) {
+    look(w.seen_phase == phase ? w.seen_at.load() : clock_.now());
+    return stall_guard::none;
+  });
 }
 
 void worker_scheduler::done_with_stuck(slot& p) {

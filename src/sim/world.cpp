@@ -145,6 +145,7 @@ class node_scheduler final : public detail::scheduler {
     return false;
   }
   void done_with_stuck(detail::slot&) override {}
+  bool look_into_code(detail::slot&, const std::function<void(time_point)>&) override { return false; }
   bool stop(time_point) override { return true; }
   void count(runtime_counters& into) override {
     into.turns = node_.turns_;

@@ -123,9 +123,9 @@ struct alignas(128) worker {
   std::atomic<std::uint32_t> finished{0};
   std::unique_ptr<thread_handle> thread;
 
-  // used by the timekeeper only, to detect stalls
-  std::uint32_t seen_phase = 0;
-  time_point seen_at{};
+  // written by the timekeeper only, to detect stalls: the last phase that it saw, and when it saw it first
+  std::atomic<std::uint32_t> seen_phase{0};
+  std::atomic<time_point> seen_at{};
 };
 extern constinit thread_local worker* here [[gnu::tls_model("initial-exec")]];  // null on threads that are not workers
 
@@ -143,6 +143,7 @@ class worker_scheduler final : public scheduler {
   void wake(std::atomic<std::uint32_t>& done) noexcept override { threads_.wake_all(done); }
   bool take_from_stuck(slot& p, std::uint32_t serial) override;
   void done_with_stuck(slot& p) override;
+  bool look_into_code(slot& p, const std::function<void(time_point since)>& look) override;
   bool stop(time_point deadline) override;
   void count(runtime_counters& into) override;
   bool is_running(const slot& p) override;
@@ -187,6 +188,9 @@ class worker_scheduler final : public scheduler {
 
   void keep_time();
   void look_for_stalls(time_point now);
+  [[nodiscard]] bool hold(worker& w, const slot& p, std::uint32_t phase);
+  template <class Act>
+  [[nodiscard]] bool while_held(slot& p, const Act& act);
   void replace(worker& stuck, std::chrono::milliseconds lasting);
   void kick_timekeeper();
 

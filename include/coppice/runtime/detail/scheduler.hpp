@@ -1,5 +1,6 @@
 #pragma once
 /// The interface of what runs the processes that have mail: worker threads, or a simulated world.
+#include <functional>
 #include <optional>
 
 #include <coppice/runtime/detail/kernel.hpp>
@@ -24,6 +25,10 @@ class scheduler {
   virtual bool take_from_stuck(slot& p, std::uint32_t serial) = 0;
   /// The caller of `take_from_stuck` does not need the process any more: the stuck thread may clean up when it returns.
   virtual void done_with_stuck(slot& p) = 0;
+  /// Looks at a process whose code another thread runs. Meanwhile that code goes on, but can't reach the slot. False:
+  /// no other thread runs its code, or it is in a part of the runtime, and nothing was called. `since` is when the code
+  /// was first seen to run.
+  virtual bool look_into_code(slot& p, const std::function<void(time_point since)>& look) = 0;
   /// Ends all threads. False: some were still stuck at `deadline` and are left behind.
   virtual bool stop(time_point deadline) = 0;
   virtual void count(runtime_counters& into) = 0;
