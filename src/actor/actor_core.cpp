@@ -151,10 +151,30 @@ envelope* actor_core::in_hand(const body& b) noexcept {
   return static_cast<const actor_core&>(b).mail_in_hand.load(std::memory_order_acquire);
 }
 
+void actor_core::describe(const body& b, kernel&, process_info& into) {
+  const auto& me = static_cast<const actor_core&>(b);
+  if (me.is_restarting() || me.is_stopping())
+    into.waits.kind = wait_kind::children;
+  else if (!me.decides())
+    into.waits.kind = wait_kind::decision;
+  else
+    into.waits.kind = me.waits_for_room() ? wait_kind::room : wait_kind::mail;
+  me.aside.for_each([&](const envelope& e) { count_mail(into.mail, e.type->name); });
+  if (!me.rare) return;
+  for (const envelope* e : me.rare->stash) count_mail(into.mail, e->type->name);
+}
+
+void actor_core::tell_of_room(kernel& k, pid sender, pid receiver, bool waits) {
+  if (waits)
+    send_signal(k, sender, signals::receiver_full{receiver});
+  else
+    send_signal(k, sender, signals::receiver_has_room{receiver});
+}
+
 std::uint32_t actor_core::held(const body& b) noexcept {
   const auto& me = static_cast<const actor_core&>(b);
   std::size_t all = me.aside.size();
-  if (me.rare) all += me.rare->stash.size() + (me.rare->policy ? me.rare->policy->size() : 0);
+  if (me.rare) all += me.rare->stash.size();
   return static_cast<std::uint32_t>(all);
 }
 

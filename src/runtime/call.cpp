@@ -5,6 +5,14 @@
 
 namespace coppice::detail {
 
+void call_base::describe(const waiter& w, wait_info& into) {
+  const auto& mine = static_cast<const call_base&>(w);
+  into.kind = wait_kind::answer;
+  into.whom = mine.to_;
+  into.call = mine.call_;
+  into.types = {mine.sent_->name};
+}
+
 bool call_base::send(std::coroutine_handle<> h, coroutine& me, fail_function fail) {
   if (letter_ == nullptr) throw std::logic_error{"this call was awaited before: make a new one each time"};
   const pid caller = me.id();
@@ -18,6 +26,7 @@ bool call_base::send(std::coroutine_handle<> h, coroutine& me, fail_function fai
     k.await_remote_reply(caller, call_, to_, fail);
     remote_ = true;
   }
+  sent_ = letter_->type;
   k.send(to_, signal::message, std::exchange(letter_, nullptr));
   me.wait(h, *this, timeout_);
   return true;

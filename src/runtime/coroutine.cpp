@@ -7,6 +7,15 @@ namespace coppice::detail {
 
 constinit thread_local std::size_t newest_frame_bytes = 0;
 
+namespace {
+/// An address in the function of a frame. Both compilers begin a frame with a pointer to the function that resumes it,
+/// and set it to null when the function is done. The thread that runs the frame may do so meanwhile: either value is
+/// right, so the thread sanitizer need not see this.
+__attribute__((no_sanitize("thread"))) const void* code_of(std::coroutine_handle<> frame) noexcept {
+  return frame ? *static_cast<const void* const*>(frame.address()) : nullptr;
+}
+}  // namespace
+
 void throw_awaited_before() { throw std::logic_error{"this task was awaited or moved away before"}; }
 
 void promise_base::continue_with(promise_base& finished) noexcept {
@@ -32,7 +41,10 @@ void promise_base::destroy_up_to_outermost(std::coroutine_handle<> innermost) no
 constinit const body_type coroutine::type_of{
     .offer = &coroutine::offer,
     .destroy = [](body& b, kernel&) noexcept { static_cast<coroutine&>(b).destroy(); },
-    .held = [](const body& b) noexcept { return static_cast<const coroutine&>(b).held_; }};
+    .held =
+        [](const body& b) noexcept { return static_cast<const coroutine&>(b).held_.load(std::memory_order_relaxed); },
+    .code = [](const body& b) noexcept { return code_of(static_cast<const coroutine&>(b).root_); },
+    .describe = &coroutine::describe};
 
 coroutine::coroutine(kernel& k) noexcept : body{&type_of}, self{k} {}
 
@@ -87,7 +99,7 @@ void coroutine::disarm() {
 }
 
 bool coroutine::take_saved(waiter& w) {
-  if (held_ == 0) return false;
+  if (held_.load(std::memory_order_relaxed) == 0) return false;
   envelope* before = nullptr;
   for (envelope* e = extras_->saved; e != nullptr;) {
     envelope* after = e->next.load(std::memory_order_relaxed);
@@ -111,15 +123,15 @@ void coroutine::remove_saved(envelope* before, envelope* e) {
   const bool ends_at_last = (after == nullptr) == (extras_->saved_last == e);
   if (after == nullptr) extras_->saved_last = before;
   ensure(ends_at_last, "the list of saved messages does not end with the last one");
-  ensure(held_ > 0, "more messages leave the saved mail than were put there");
-  --held_;
-  slot_->length.store(held_, std::memory_order_relaxed);
+  const std::uint32_t held = held_.load(std::memory_order_relaxed);
+  ensure(held > 0, "more messages leave the saved mail than were put there");
+  held_.store(held - 1, std::memory_order_relaxed);
   release(e);
 }
 
 bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t),
                             std::uint64_t argument) {
-  if (held_ == 0) return false;
+  if (held_.load(std::memory_order_relaxed) == 0) return false;
   envelope* before = nullptr;
   for (envelope* e = extras_->saved; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
     if (e->type != &kind || !unwanted(*e, argument)) continue;
@@ -189,7 +201,8 @@ bool coroutine::out_of_turn(std::coroutine_handle<> h) {
 
 namespace {
 // Trivial payloads: nothing to take out.
-constexpr wait_type until_woken{.take = [](waiter&, coroutine&, envelope& e) { return e.what() == signal::wake; }};
+constexpr wait_type until_woken{.take = [](waiter&, coroutine&, envelope& e) { return e.what() == signal::wake; },
+                                .describe = [](const waiter&, wait_info& into) { into.kind = wait_kind::turn; }};
 constinit waiter wake_waiter{&until_woken};
 }  // namespace
 
@@ -238,8 +251,7 @@ verdict coroutine::take(turn& t, envelope& e) {
   else
     x.saved = &e;
   x.saved_last = &e;
-  ++held_;
-  slot_->length.store(held_, std::memory_order_relaxed);
+  held_.store(held_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return verdict::kept;
 }
 
@@ -284,7 +296,29 @@ void coroutine::continue_next() noexcept {
   if (serves()) extras_->server->continues = true;
 }
 
-const message_type coroutine_start::type_of{.name = "start",
+// ---- what observers see
+
+void coroutine::describe(const body& b, kernel& k, process_info& into) {
+  const auto& me = static_cast<const coroutine&>(b);
+  const serving* server = me.extras_ ? me.extras_->server : nullptr;
+  if (server != nullptr && server->type != nullptr) into.type = server->type->name;
+  if (me.handling_ != nullptr) into.handling = me.handling_->name;
+  if (me.waiting_ == nullptr) return;
+  if (me.waiting_->kind->describe != nullptr) me.waiting_->kind->describe(*me.waiting_, into.waits);
+  if (server != nullptr && into.waits.kind == wait_kind::mail) into.handling = {};
+  if (me.extras_ && me.extras_->deadline != no_deadline)
+    into.waits.left = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(me.extras_->deadline - k.now()),
+                               std::chrono::milliseconds{0});
+  promise_base::for_each_frame(me.next_, [&](std::coroutine_handle<> frame) {
+    std::string name = k.env().function_at(code_of(frame));
+    if (!name.empty()) into.frames.push_back(std::move(name));
+  });
+  for (const envelope* e = me.extras_ ? me.extras_->saved : nullptr; e != nullptr;
+       e = e->next.load(std::memory_order_relaxed))
+    count_mail(into.mail, e->type->name);
+}
+
+const message_type coroutine_start::type_of{.name = {},
                                             .size = sizeof(coroutine_start),
                                             .drop = &coroutine_start::drop,
                                             .object = {.deliver = &coroutine_start::make}};

@@ -153,7 +153,6 @@ void exits::look_again_if_hidden(slot& p, const envelope* last) {
 }
 
 bool exits::find(slot& p, envelope* from, turn& t) {
-  std::uint32_t waiting = p.process->type->held(*p.process);
   std::uint32_t looked_at = 0;
   const envelope* last = from;
   for (envelope* e = from; e != nullptr; last = e, e = e->next.load(std::memory_order_acquire)) {
@@ -166,8 +165,6 @@ bool exits::find(slot& p, envelope* from, turn& t) {
       continue;
     }
     switch (e->what()) {
-      case signal::seen:
-      case signal::message: waiting += kernel::is_message(p, *e) ? 1U : 0U; break;
       case signal::exit: {
         // An exit that becomes a message, or is ignored, waits for its turn.
         const auto& x = static_cast<letter<exited>&>(*e).body;
@@ -192,7 +189,6 @@ bool exits::find(slot& p, envelope* from, turn& t) {
   }
   look_again_if_hidden(p, last);
   count_looked_at(looked_at);
-  p.length.store(waiting, std::memory_order_relaxed);
   return false;
 }
 

@@ -4,7 +4,13 @@
 
 namespace coppice {
 
-const detail::wait_type pending_freeze::how{.take = &pending_freeze::take, .expire = &pending_freeze::expire};
+void pending_freeze::describe(const detail::waiter& w, wait_info& into) {
+  into.kind = wait_kind::freeze;
+  into.whom = static_cast<const pending_freeze&>(w).who_.root;
+}
+
+const detail::wait_type pending_freeze::how{
+    .take = &pending_freeze::take, .expire = &pending_freeze::expire, .describe = &pending_freeze::describe};
 
 bool pending_freeze::begin(detail::coroutine& me, std::coroutine_handle<> h) {
   kernel_ = &me.host();

@@ -111,6 +111,9 @@ bool kernel::is_frozen(pid who) const noexcept {
 
 // ---- time
 
+std::uint32_t kernel::centiseconds(time_point at) const noexcept {
+  return static_cast<std::uint32_t>((at - parts_->lifecycle.started()) / std::chrono::milliseconds{10});
+}
 timer_ref kernel::arm(time_point due, pid to, signal s, envelope* e) {
   e->tag = envelope::tag_of(to.serial(), s);
   const timer_ref ref = parts_->timers.arm(worker_number(*this), due, to, e);

@@ -223,8 +223,8 @@ bool lifecycle::abandon(pid who) {
   if (!kernel_.sched().take_from_stuck(p, who.serial())) return false;
   envelope* stuck_in = p.mail.head;
   const exit_reason given_up = exit_reason::abandoned();
-  envelope* held = p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
-  envelope& handled = held != nullptr ? *held : *stuck_in;
+  envelope* taken = taken_for_head(p);
+  envelope& handled = taken != nullptr ? *taken : *stuck_in;
   if (handled.type->fail != nullptr) handled.type->fail(kernel_, handled, error_of({loss::kind::ended, &given_up}));
   // The stuck thread still uses the body, and may be looking at a future: `bury` destroys the one and fails the others.
   {

@@ -4,6 +4,10 @@
 
 namespace coppice::detail {
 
+envelope* taken_for_head(const slot& p) noexcept {
+  return p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
+}
+
 void mailbox_policies::set(pid who, std::shared_ptr<mailbox_policy> policy) {
   shard& s = near(who);
   const std::scoped_lock lock{s.mutex};

@@ -108,8 +108,11 @@ std::vector<envelope*> mailbox_policy::withdraw(pid sender) {
   return back;
 }
 
-std::size_t mailbox_policy::size() {
+std::size_t mailbox_policy::count(std::vector<mail_count>& by_type) {
   const std::scoped_lock lock{mutex_};
+  for (const auto& level : mail_)
+    for (const envelope* e : level) count_mail(by_type, e->type->name);
+  for (const waiting& w : waiting_) count_mail(by_type, w.mail->type->name);
   return size_ + waiting_.size();
 }
 

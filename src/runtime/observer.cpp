@@ -1,5 +1,6 @@
 #include "internal/observer.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <coppice/runtime/detail/event_stream.hpp>
@@ -22,16 +23,28 @@ std::string_view to_string(process_state state) noexcept {
 
 namespace detail {
 
+void count_mail(std::vector<mail_count>& into, std::string_view type) {
+  const auto found = std::ranges::find(into, type, &mail_count::type);
+  if (found != into.end())
+    ++found->count;
+  else
+    into.push_back({type, 1});
+}
+
 process_info observer::describe(slot& p, view from) {
   process_info out;
   out.id = table_.pid_of(p);
   out.traps_exits = p.is(slot::traps_exits);
   out.handled = p.handled.load(std::memory_order_relaxed);
-  out.mailbox = p.length.load(std::memory_order_relaxed);
   out.memory = sizeof(slot) + std::size_t{16} * p.body_units.load(std::memory_order_relaxed);
+  const time_point now = kernel_.env().clock().coarse_now();
   const auto born = std::chrono::milliseconds{100} * p.born_ds.load(std::memory_order_relaxed);
-  const auto age = kernel_.env().clock().coarse_now() - kernel_.parts().lifecycle.started() - born;
+  const auto age = now - kernel_.parts().lifecycle.started() - born;
   out.age = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(age), std::chrono::milliseconds{0});
+  const std::uint32_t lasting = kernel_.centiseconds(now) - p.since_cs.load(std::memory_order_relaxed);
+  // Modulo 2^32; a process can note a time that is a little later than the coarse one.
+  if (lasting < 1U << 31U) out.lasting = std::chrono::milliseconds{10} * lasting;
+  out.lasting = std::min(out.lasting, out.age);
   out.parent = table_.parent_of(p);
   if (out.parent && p.is(slot::parent_linked)) out.links.push_back(out.parent);
   if (p.named.load(std::memory_order_relaxed) != 0) {
@@ -39,8 +52,11 @@ process_info observer::describe(slot& p, view from) {
     out.name = std::move(texts.name);
     out.label = std::move(texts.label);
   }
-  if (from == view::from_outside || p.side == nullptr) return out;
-  out.memory += p.side->bytes();
+  if (from == view::from_outside) return out;
+  describe_body(p, from, out);
+  if (out.label.empty()) out.label = out.type;
+  if (p.side == nullptr) return out;
+  if (from == view::as_owner) out.memory += p.side->bytes();
   out.monitors = static_cast<std::uint32_t>(p.side->monitors.size());
   out.monitored = static_cast<std::uint32_t>(p.side->watchers.size());
   p.side->links.for_each([&](pid other, const link_state& l) {
@@ -49,18 +65,61 @@ process_info observer::describe(slot& p, view from) {
   return out;
 }
 
-/// An idle process is claimed for a moment, so that it does not change meanwhile. False: the process is busy, and was
-/// asked to describe itself.
+void observer::describe_body(slot& p, view from, process_info& into) {
+  if (from == view::in_its_code) into.state = process_state::running;
+  if (const body* b = p.process; b != nullptr) {
+    into.type = b->type->name;
+    if (into.type.empty() && b->type->code != nullptr) into.type = kernel_.env().function_at(b->type->code(*b));
+    if (from == view::in_its_code)
+      describe_running(p, *b, into);
+    else
+      describe_waiting(*b, into);
+  }
+  count_queue(p, from, into);
+}
+
+void observer::describe_running(const slot& p, const body& b, process_info& into) {
+  const envelope* taken = taken_for_head(p);
+  const envelope& handled = taken != nullptr ? *taken : *p.mail.head;
+  if (handled.what() == signal::message || taken != nullptr) into.handling = handled.type->name;
+  into.mailbox = b.type->puts_mail_aside ? 0 : b.type->held(b);
+}
+
+void observer::describe_waiting(const body& b, process_info& into) {
+  into.mailbox = b.type->held(b);
+  if (b.type->describe != nullptr)
+    b.type->describe(b, kernel_, into);
+  else
+    into.waits.kind = wait_kind::mail;
+}
+
+/// Adds the messages that the process has not taken yet. A process that was frozen before its first turn has no body,
+/// but may have mail.
+void observer::count_queue(slot& p, view from, process_info& into) {
+  const envelope* e = p.mail.head;
+  if (from == view::in_its_code) e = e->next.load(std::memory_order_acquire);  // the first is being handled
+  for (; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
+    if (e->serial() != p.serial() || !kernel::is_message(p, *e)) continue;
+    ++into.mailbox;
+    count_mail(into.mail, e->type->name);
+  }
+  if (const auto policy = p.is(slot::has_policy) ? kernel_.policy_of(into.id) : nullptr)
+    into.mailbox += static_cast<std::uint32_t>(policy->count(into.mail));
+  std::ranges::sort(into.mail, [](const mail_count& a, const mail_count& b) {
+    return a.count != b.count ? a.count > b.count : a.type < b.type;
+  });
+}
+
+/// Looks at a process without its help. An idle process is claimed for a moment, so that it does not change meanwhile.
+/// False: the process is between two messages, or waits for a worker.
 bool observer::look_at(slot& p, std::vector<process_info>& into) {
   if (const claim mine{kernel_, p}) {
     if (!p.is(slot::has_process)) return true;
-    p.length.store(p.process->type->held(*p.process), std::memory_order_relaxed);
     into.push_back(describe(p, view::as_owner));
     return true;
   }
   const bool frozen =
       kernel_.parts().freezer.any() && kernel_.parts().freezer.inspect(table_.pid_of(p), [&](slot& parked) {
-        count_waiting(parked, parked.mail.head);
         into.push_back(describe(parked, view::as_owner));
         into.back().state = process_state::frozen;
       });
@@ -68,58 +127,87 @@ bool observer::look_at(slot& p, std::vector<process_info>& into) {
   if (turn_here() != nullptr && turn_here()->p == &p) {  // called by its own code
     const kernel_section mine{p, p.serial()};
     if (!mine) return false;
-    count_waiting(p, p.mail.head->next.load(std::memory_order_acquire));
-    into.push_back(describe(p, view::as_owner));
-    into.back().state = process_state::running;
+    into.push_back(describe(p, view::in_its_code));
+    into.back().lasting = {};
     return true;
   }
   if (kernel_.env().threads() == nullptr) {  // nothing runs at the same time: the process can be read as it is
-    count_waiting(p, p.mail.head);
-    into.push_back(describe(p, view::as_owner));
-    into.back().state = kernel_.sched().is_running(p) ? process_state::running : process_state::runnable;
+    const bool stuck = kernel_.sched().is_running(p);
+    into.push_back(describe(p, stuck ? view::in_its_code : view::as_owner));
+    if (!stuck) set_runnable(into.back());
     return true;
   }
-  p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);
-  return false;
+  return kernel_.sched().look_into_code(p, [&](time_point since) {
+    into.push_back(describe(p, view::in_its_code));
+    into.back().lasting = std::chrono::duration_cast<std::chrono::milliseconds>(kernel_.now() - since);
+  });
 }
 
-void observer::count_waiting(slot& p, const envelope* from) {
-  std::uint32_t waiting = p.process != nullptr ? p.process->type->held(*p.process) : 0;
-  for (const envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire))
-    if (e->serial() == p.serial() && kernel::is_message(p, *e)) ++waiting;
-  p.length.store(waiting, std::memory_order_relaxed);
+/// It has mail, so it does not wait any more.
+void observer::set_runnable(process_info& one) {
+  one.state = process_state::runnable;
+  one.waits = {};
+  one.frames.clear();
 }
 
 void observer::describe_itself(slot& p) {
   if (observers_.load(std::memory_order_relaxed) == 0) return;
   process_info mine = describe(p, view::as_owner);
+  set_runnable(mine);
   const std::scoped_lock lock{described_mutex_};
   described_.insert_or_assign(mine.id, std::move(mine));
 }
 
+/// Moves the processes that have described themselves from `busy` to `all`, and those that can be looked at now.
+void observer::collect(std::vector<pid>& busy, std::vector<process_info>& all) {
+  std::erase_if(busy, [&](pid who) {
+    if (!table_.alive(who)) return true;
+    {
+      const std::scoped_lock lock{described_mutex_};
+      if (auto found = described_.extract(who)) {
+        all.push_back(std::move(found.mapped()));
+        return true;
+      }
+    }
+    slot& p = table_[who.index()];
+    p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);  // another observer may have had its description
+    return look_at(p, all);
+  });
+}
+
+/// Reads the symbol table of the program, if that was not done before: not while a process waits for its description.
+void observer::load_symbols() {
+  (void)kernel_.env().function_at(reinterpret_cast<const void*>(&count_mail));  // NOLINT: some code of the program
+}
+
 std::vector<process_info> observer::look_at_all(std::uint32_t first, std::uint32_t last) {
+  load_symbols();
   std::vector<process_info> all;
   std::vector<pid> busy;
   observers_.fetch_add(1);
   for (std::uint32_t i = first; i < last; ++i) {
-    if (!table_[i].is(slot::has_process)) continue;
-    const pid who = table_.pid_of(table_[i]);
-    if (!look_at(table_[i], all)) busy.push_back(who);
+    slot& p = table_[i];
+    if (!p.is(slot::has_process)) continue;
+    const pid who = table_.pid_of(p);
+    if (look_at(p, all)) continue;
+    p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);
+    busy.push_back(who);
   }
+  // A process that waits for a worker describes itself in its next turn.
   const bool may_wait = turn_here() == nullptr && kernel_.env().threads() != nullptr;
+  const time_point patience = kernel_.now() + (may_wait ? longest_wait : std::chrono::milliseconds{0});
   std::atomic<std::uint32_t> never{0};
-  if (!busy.empty() && may_wait) kernel_.env().threads()->wait(never, 0, kernel_.now() + std::chrono::milliseconds{2});
+  for (collect(busy, all); !busy.empty() && kernel_.now() < patience; collect(busy, all))
+    kernel_.env().threads()->wait(never, 0, kernel_.now() + std::chrono::milliseconds{1});
   for (const pid who : busy) {
     slot& p = table_[who.index()];
-    const std::scoped_lock lock{described_mutex_};
-    const auto found = described_.find(who);
-    process_info one = found != described_.end() ? std::move(found->second) : describe(p, view::from_outside);
-    one.complete = found != described_.end();
-    if (found != described_.end()) described_.erase(found);
+    process_info one = describe(p, view::from_outside);
     if (!table_.alive(who)) continue;
+    one.complete = false;
     one.state = kernel_.sched().is_running(p) ? process_state::running : process_state::runnable;
     all.push_back(std::move(one));
   }
+  std::ranges::sort(all, {}, [](const process_info& p) { return p.id.index(); });
   if (observers_.fetch_sub(1) == 1) {
     const std::scoped_lock lock{described_mutex_};
     described_.clear();

@@ -23,7 +23,12 @@ std::optional<process_end> take_end(envelope& e, const awaited_end& which, death
   return process_end{taken.who, std::move(taken.reason)};
 }
 
-const wait_type waiting_for_end::how{.take = &take, .expire = [](waiter&) {}};
+void waiting_for_end::describe(const waiter& w, wait_info& into) {
+  into.kind = wait_kind::end;
+  into.whom = static_cast<const waiting_for_end&>(w).which_.who;
+}
+
+const wait_type waiting_for_end::how{.take = &take, .expire = [](waiter&) {}, .describe = &describe};
 
 bool waiting_for_end::take(waiter& w, coroutine&, envelope& e) {
   auto& mine = static_cast<waiting_for_end&>(w);

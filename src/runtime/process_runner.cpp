@@ -133,6 +133,7 @@ bool process_runner::run(slot& p, int budget, turn& t) {
       break;
     }
     p.handled.store(p.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    p.since_cs.store(t.clock_cs.load(std::memory_order_relaxed), std::memory_order_relaxed);
     const bool kept = v == verdict::kept;
     if (v == verdict::ended) [[unlikely]]
       end(p, t, e->next.load(std::memory_order_acquire));
@@ -235,7 +236,6 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
   if (with.parent_reports) tag |= slot::parent_reports;
   if (with.policy) tag |= slot::has_policy;
   p.handled.store(0, std::memory_order_relaxed);
-  p.length.store(0, std::memory_order_relaxed);
   const auto since_start = kernel_.env().clock().coarse_now() - parts_.lifecycle.started();
   p.born_ds.store(static_cast<std::uint32_t>(since_start / std::chrono::milliseconds{100}), std::memory_order_relaxed);
   p.tag.store(tag, std::memory_order_release);
@@ -264,11 +264,10 @@ process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& 
     p.urgent.fetch_or(wanted & ~is_frozen, std::memory_order_seq_cst);
     return look_while_frozen(p, from, t);
   }
-  const bool rare = (wanted & (look_for_exit | describe_yourself)) != 0;
-  if (rare && parts_.exits.find(p, from, t)) [[unlikely]]
+  if ((wanted & look_for_exit) != 0 && parts_.exits.find(p, from, t)) [[unlikely]]
     return ahead::ends;
   if ((wanted & look_for_fast) != 0 && !p.is(slot::puts_mail_aside)) parts_.fast_lane.bring_forward(p, from);
-  if (rare && (wanted & describe_yourself) != 0) [[unlikely]]
+  if ((wanted & describe_yourself) != 0) [[unlikely]]
     parts_.observer.describe_itself(p);
   return ahead::goes_on;
 } catch (const broken_invariant& broken) {

@@ -143,6 +143,7 @@ task<void> terminate_server(void* object, const server_type& type, serving& s, s
 }  // namespace
 
 task<void> serve_object(void* object, const server_type& type, serving& s, self& me, start_ack ack) {
+  s.type = &type;
   if (type.init != nullptr) type.init(object, me, s);
   co_await member_done(s);
   const bool begun = s.begun.what() == init_result::kind::ok;

@@ -6,6 +6,7 @@ namespace coppice::detail {
 void worker_scheduler::look_for_stalls(time_point now) {
   for (auto& at : workers_) {
     worker& w = *at.load();
+    w.now.clock_cs.store(kernel_.centiseconds(now), std::memory_order_relaxed);
     const std::uint32_t phase = w.now.guard.phase.load(std::memory_order_acquire);
     if (phase != w.seen_phase || phase % 2 == 0) {
       w.seen_phase = phase;

@@ -481,6 +481,8 @@ slot* worker_scheduler::search(worker& w) {
   if (p == nullptr && !called_off(w) && !w.woken) park(w);
   w.measured_at = clock_.now();
   w.measured_turns = w.turns.load(std::memory_order_relaxed);
+  // The timekeeper may have slept as long as this worker.
+  w.now.clock_cs.store(kernel_.centiseconds(w.measured_at), std::memory_order_relaxed);
   return p;
 }
 

@@ -441,6 +441,7 @@ void world::run_process(node& n, std::size_t which) {
   detail::turn* before = std::exchange(detail::current_turn, &n.turn_);
   n.turn_.k = &k;
   const std::uint64_t handled = n.turn_.handled.load();
+  n.turn_.clock_cs.store(k.centiseconds(n.now()), std::memory_order_relaxed);
   const bool more = k.run(*p, budget, n.turn_);
   detail::current_turn = before;
   note("handled", n.turn_.handled.load() - handled);

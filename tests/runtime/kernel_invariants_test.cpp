@@ -152,14 +152,14 @@ TEST(kernel_invariant, blocking_work_ends_as_often_as_it_begins) {
 // ---- private members, which an explicit instantiation may name
 
 std::size_t& count_in(mailbox_policy& p);
-std::uint32_t& held_by(coroutine& c);
+std::atomic<std::uint32_t>& held_by(coroutine& c);
 template <auto Member>
 struct reach_count {
   friend std::size_t& count_in(mailbox_policy& p) { return p.*Member; }
 };
 template <auto Member>
 struct reach_held {
-  friend std::uint32_t& held_by(coroutine& c) { return c.*Member; }
+  friend std::atomic<std::uint32_t>& held_by(coroutine& c) { return c.*Member; }
 };
 template struct reach_count<&mailbox_policy::size_>;
 template struct reach_held<&coroutine::held_>;

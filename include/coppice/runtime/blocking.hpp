@@ -115,12 +115,19 @@ class blocking_base : public waiter {
       : waiter{&how}, job_{std::move(what)}, lane_{where}, timeout_{timeout} {}
   static bool take(waiter& w, coroutine&, envelope& e) { return static_cast<blocking_base&>(w).job_->is_news(e); }
   static bool keep_frames(waiter& w, coroutine& me) { return static_cast<blocking_base&>(w).job_->keep_frames(me); }
+  static void describe(const waiter& w, wait_info& into) {
+    const auto& mine = static_cast<const blocking_base&>(w);
+    into.kind = mine.lane_ == nullptr ? wait_kind::blocking : wait_kind::lane;
+    into.what = mine.lane_ == nullptr ? std::string{type_name<F>()} : mine.lane_name_;
+  }
   std::shared_ptr<job> job_;
-  lane* lane_;  // null: the pool of the runtime
+  lane* lane_;             // null: the pool of the runtime; may be destroyed while the job runs
+  std::string lane_name_;  // for observers
   std::chrono::nanoseconds timeout_;
 
  private:
   void submit_to_lane(kernel& k) {
+    lane_name_ = lane_->status().name;
     auto parts = std::make_shared<lane_job<job>>(k.track_blocking(type_name<F>()), submitted<job>{job_});
     auto work = [parts] {
       parts->token->begin();
@@ -163,7 +170,8 @@ class [[nodiscard]] pending_blocking_within : public detail::blocking_base<F, Ar
     auto& mine = static_cast<pending_blocking_within&>(w);
     mine.timed_out_ = mine.job_->go_on_alone();  // false: it has just ended
   }
-  static constexpr detail::wait_type how{.take = &base::take, .expire = &give_up, .keep_frames = &base::keep_frames};
+  static constexpr detail::wait_type how{
+      .take = &base::take, .expire = &give_up, .keep_frames = &base::keep_frames, .describe = &base::describe};
   bool timed_out_ = false;
 };
 
@@ -184,7 +192,8 @@ class [[nodiscard]] pending_blocking : public detail::blocking_base<F, Args...> 
   }
 
  private:
-  static constexpr detail::wait_type how{.take = &base::take, .keep_frames = &base::keep_frames};
+  static constexpr detail::wait_type how{
+      .take = &base::take, .keep_frames = &base::keep_frames, .describe = &base::describe};
 };
 
 /// Runs `f(args...)`, with copies of the arguments, as a job of the lane. The result is the error `stopped` if the lane

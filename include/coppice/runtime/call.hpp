@@ -276,6 +276,7 @@ class call_base : public waiter {
       forget_remote();
   }
 
+  static void describe(const waiter& w, wait_info& into);
   using fail_function = void (*)(kernel&, pid, std::uint64_t, error);
   /// Sends the request and suspends the process. False: the process has called itself, and nothing was sent.
   [[nodiscard]] bool send(std::coroutine_handle<> h, coroutine& me, fail_function fail);
@@ -285,8 +286,11 @@ class call_base : public waiter {
   [[nodiscard]] error calling_self_error() const;
 
   pid to_;
-  envelope* letter_;     // null: sent
-  request_head* asked_;  // in the letter
+  envelope* letter_;  // null: sent
+  union {
+    request_head* asked_;       // in the letter, until it is sent
+    const message_type* sent_;  // the type of the request, afterwards
+  };
   coroutine* me_ = nullptr;
   std::uint64_t call_ = 0;
   std::chrono::nanoseconds timeout_ = default_call_timeout;
@@ -327,7 +331,7 @@ class call_for : public call_base {
     auto& mine = static_cast<call_for&>(w);
     mine.got_ = std::unexpected{mine.timed_out_error()};
   }
-  static constexpr wait_type how{.take = &take_reply, .expire = &give_up};
+  static constexpr wait_type how{.take = &take_reply, .expire = &give_up, .describe = &call_base::describe};
   result<R> got_{std::unexpected{error{errc::no_reply}}};
 };
 

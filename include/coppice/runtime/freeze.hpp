@@ -47,6 +47,7 @@ class [[nodiscard]] pending_freeze : public detail::waiter {
   [[nodiscard]] bool begin(detail::coroutine& me, std::coroutine_handle<> h);
   static bool take(detail::waiter& w, detail::coroutine& me, detail::envelope& e);
   static void expire(detail::waiter& w);
+  static void describe(const detail::waiter& w, wait_info& into);
   void look_who_is_inside();
   static const detail::wait_type how;
 

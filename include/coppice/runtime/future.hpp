@@ -122,7 +122,14 @@ class [[nodiscard]] pending_future : public detail::waiter {
     mine.complete(me.host(), &got);
     return true;
   }
-  static constexpr detail::wait_type how{.take = &take, .expire = [](detail::waiter&) {}};
+  static void describe(const detail::waiter& w, wait_info& into) {
+    const detail::future_base& mine = *static_cast<const pending_future&>(w).state_;
+    into.kind = mine.target ? wait_kind::answer : wait_kind::promise;
+    into.whom = mine.target;
+    into.call = mine.number;
+    if (!mine.target) into.types = {type_name<R>()};
+  }
+  static constexpr detail::wait_type how{.take = &take, .expire = [](detail::waiter&) {}, .describe = &describe};
 
   std::shared_ptr<detail::future_state<R>> state_;
   std::chrono::nanoseconds timeout_;

@@ -8,6 +8,7 @@
 
 #include <coppice/runtime/exit_reason.hpp>
 #include <coppice/runtime/pid.hpp>
+#include <coppice/runtime/wait_info.hpp>
 
 namespace coppice {
 
@@ -19,18 +20,35 @@ enum class process_state : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(process_state state) noexcept;
 
+/// How many messages of one type wait in a mailbox.
+struct mail_count {
+  std::string_view type;
+  std::uint32_t count = 0;
+  bool operator==(const mail_count&) const = default;
+};
+
 struct process_info {
   pid id;
-  std::string name;   ///< registered; empty: none
-  std::string label;  ///< given for people; empty: none
+  std::string name;  ///< registered; empty: none
+  /// The class of a server or actor, or the function of another body. Empty: the program has no symbols.
+  std::string type;
+  std::string label;  ///< given for people; if none was given, the type
   process_state state = process_state::waiting;
-  /// False: the process was busy and did not describe itself in time. `mailbox` is then the last known value, `links`
-  /// holds the parent at most, and `monitors` and `monitored` are 0.
+  /// The time since it last handled a signal; of a process whose code runs, since that was first seen. Up to 0.01 s
+  /// wrong.
+  std::chrono::milliseconds lasting{0};
+  wait_info waits;
+  /// The type of the message that it handles or, of a function, has received last. Empty: none.
+  std::string_view handling;
+  std::vector<std::string> frames;  ///< the functions that wait, the innermost first; only while it waits
+  /// False: the process could not be looked at; what is not known is empty or 0. While its code runs, messages that it
+  /// has put aside are not in `mail`; those of an actor are not in `mailbox` either.
   bool complete = true;
-  std::uint32_t mailbox = 0;  ///< messages waiting
-  std::uint32_t handled = 0;  ///< signals and resumptions since it started, modulo 2^32
-  std::size_t memory = 0;     ///< bytes of the process itself, without its queue and without what its objects own
-  pid parent;                 ///< who spawned it; nobody: it was spawned from outside
+  std::uint32_t mailbox = 0;     ///< messages waiting
+  std::vector<mail_count> mail;  ///< the same by type, the most frequent first
+  std::uint32_t handled = 0;     ///< signals and resumptions since it started, modulo 2^32
+  std::size_t memory = 0;  ///< bytes of the process itself, without its queue and without what its objects own
+  pid parent;              ///< who spawned it; nobody: it was spawned from outside
   std::vector<pid> links;
   std::uint32_t monitors = 0;   ///< monitors that it has on other processes
   std::uint32_t monitored = 0;  ///< monitors that other processes have on it
@@ -58,6 +76,11 @@ struct runtime_counters {
   std::uint64_t pool_bytes = 0;           ///< memory that the pools hold now, in use or free
   std::uint64_t pool_bytes_returned = 0;  ///< memory that the pools have given back to the system, in total
 };
+
+namespace detail {
+/// Counts one more message of that type.
+void count_mail(std::vector<mail_count>& into, std::string_view type);
+}  // namespace detail
 
 // Events: subscribe with `runtime::subscribe<E>` or `self::subscribe<E>`; each then comes as a message.
 

@@ -93,7 +93,12 @@ class [[nodiscard]] pending_operation : public detail::waiter {
     if (!mine.timed_out_ && !mine.running_->is_over()) mine.cancel_();
     return mine.running_->keep_frames(me);
   }
-  static constexpr detail::wait_type how{.take = &take, .goes_on = &cancel_and_go_on, .keep_frames = &keep_frames};
+  static void describe(const detail::waiter&, wait_info& into) {
+    into.kind = wait_kind::operation;
+    into.what = type_name<Start>();
+  }
+  static constexpr detail::wait_type how{
+      .take = &take, .goes_on = &cancel_and_go_on, .keep_frames = &keep_frames, .describe = &describe};
 
   Start start_;
   Cancel cancel_;

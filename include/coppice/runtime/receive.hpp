@@ -23,6 +23,10 @@ class receive_base : protected waiter {
     me.wait(h, *this, timeout);
     return true;
   }
+  static void describe_types(const waiter&, wait_info& into) {
+    into.kind = (std::is_same_v<Ms, any_message> || ...) ? wait_kind::mail : wait_kind::message;
+    into.types = {type_name<Ms>()...};
+  }
   static bool take_one(waiter& w, coroutine& me, envelope& e) {
     if (e.what() != signal::message) return false;
     return (try_one<Ms>(static_cast<receive_base&>(w), me, e) || ...);
@@ -72,7 +76,8 @@ class [[nodiscard]] pending_receive : public detail::receive_base<typename detai
   result_type await_resume() { return std::move(*this->got_); }
 
  private:
-  static constexpr detail::wait_type how{.take = &pending_receive::take_one};
+  static constexpr detail::wait_type how{.take = &pending_receive::take_one,
+                                         .describe = &pending_receive::describe_types};
 };
 
 template <class... Ms>
@@ -92,7 +97,9 @@ class [[nodiscard]] pending_receive_within : public detail::receive_base<std::va
   }
 
  private:
-  static constexpr detail::wait_type how{.take = &pending_receive_within::take_one, .expire = [](detail::waiter&) {}};
+  static constexpr detail::wait_type how{.take = &pending_receive_within::take_one,
+                                         .expire = [](detail::waiter&) {},
+                                         .describe = &pending_receive_within::describe_types};
   std::chrono::nanoseconds timeout_;
 };
 
@@ -106,7 +113,8 @@ class [[nodiscard]] pending_sleep : public detail::timed_waiter {
  private:
   static constexpr detail::wait_type how{
       .take = [](detail::waiter&, detail::coroutine&, detail::envelope&) { return false; },
-      .expire = [](detail::waiter&) {}};
+      .expire = [](detail::waiter&) {},
+      .describe = [](const detail::waiter&, wait_info& into) { into.kind = wait_kind::time; }};
 };
 
 class [[nodiscard]] pending_yield {

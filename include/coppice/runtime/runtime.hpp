@@ -160,8 +160,8 @@ class runtime {
 
   // -- observation
   [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
-  /// All live processes, without stopping any. A busy process describes itself between two messages; a plain thread
-  /// waits up to 2 ms for that.
+  /// All live processes, without stopping any. A process that waits for a worker describes itself in its next turn; a
+  /// plain thread waits up to 50 ms for that.
   [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
   [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
   /// The parent of `who`, the parent of that, and so on, up to the first one that has ended: its parent is not known.

@@ -98,6 +98,10 @@ class promise_base {
   /// the depth does not matter.
   static void destroy_up_to_outermost(std::coroutine_handle<> innermost) noexcept;
 
+  /// Calls `f` with a frame, the frame that waits for it, and so on, up to the outermost one.
+  template <class F>
+  static void for_each_frame(std::coroutine_handle<> innermost, const F& f);
+
   /// In the parent: throws the exception of the child, if it failed.
   static void rethrow_failure() {
     if (current_turn->failure) [[unlikely]]
@@ -114,6 +118,17 @@ class promise_base {
 // Converts between a frame and its promise without knowing the type: every promise begins with a promise_base, and lies
 // 16 bytes behind the beginning of its frame, unless it has a larger alignment (which `task_promise` refuses).
 using any_frame = std::coroutine_handle<promise_base>;
+
+template <class F>
+void promise_base::for_each_frame(std::coroutine_handle<> innermost, const F& f) {
+  if (!innermost) return;
+  f(innermost);
+  const promise_base* frame = &any_frame::from_address(innermost.address()).promise();
+  while (const frame_link* link = frame->link_) {
+    frame = link->parent;
+    f(std::coroutine_handle<>{any_frame::from_promise(*link->parent)});
+  }
+}
 
 template <class T>
 class task_promise final : public promise_base {

@@ -23,8 +23,7 @@ class exits {
   [[nodiscard]] verdict receive_link_lost(slot& p, envelope& e, turn& t, process_runner& r);
 
   /// Searches the queue from `from` for a signal that ends the process now. True: there is one, and its reason is in
-  /// `t.ending`. False: there is none, and `slot::length` is the number of waiting messages; if a push is only half
-  /// done, `look_for_exit` is set again.
+  /// `t.ending`. False: there is none; if a push is only half done, `look_for_exit` is set again.
   [[nodiscard]] bool find(slot& p, envelope* from, turn& t);
   /// As `find`, for a frozen process: looks only for a kill, and counts nothing.
   [[nodiscard]] bool find_kill(slot& p, envelope* from, turn& t);

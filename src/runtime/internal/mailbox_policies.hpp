@@ -8,6 +8,10 @@
 
 namespace coppice::detail {
 
+/// The message that the process handles now, if its body or its mailbox policy has taken it in the place of the head of
+/// the queue. Null: it handles the head itself.
+[[nodiscard]] envelope* taken_for_head(const slot& p) noexcept;
+
 /// Thread safety: any thread.
 class mailbox_policies {
  public:

@@ -24,11 +24,22 @@ class observer {
   void note_unhandled(pid to, const envelope& e);
 
  private:
-  enum class view : std::uint8_t { from_outside, as_owner };
+  enum class view : std::uint8_t {
+    from_outside,  // the process may change meanwhile
+    in_its_code,   // its code runs, but can't reach the slot
+    as_owner,      // nothing of the process runs
+  };
+  static constexpr std::chrono::milliseconds longest_wait{50};
   [[nodiscard]] process_info describe(slot& p, view from);
+  void describe_body(slot& p, view from, process_info& into);
+  static void describe_running(const slot& p, const body& b, process_info& into);
+  void describe_waiting(const body& b, process_info& into);
+  void count_queue(slot& p, view from, process_info& into);
+  static void set_runnable(process_info& one);
+  void load_symbols();
+  void collect(std::vector<pid>& busy, std::vector<process_info>& all);
   [[nodiscard]] bool look_at(slot& p, std::vector<process_info>& into);
   [[nodiscard]] std::vector<process_info> look_at_all(std::uint32_t first, std::uint32_t last);
-  void count_waiting(slot& p, const envelope* from);
   void count_dead_letter(pid to, const envelope& e);
 
   kernel& kernel_;

@@ -192,13 +192,18 @@ consteval auto own_decider() -> directive (*)(actor_core&, context&, const child
     return nullptr;
 }
 
-inline constexpr body_type any_actor_type{.offer = &actor_core::offer,
-                                          .destroy = &actor_core::destroy,
-                                          .held = &actor_core::held,
-                                          .in_hand = &actor_core::in_hand};
 template <class A>
-inline constexpr actor_class class_of{.direct = any_actor_type,
-                                      .indirect = any_actor_type,
+inline constexpr body_type actor_type{.offer = &actor_core::offer,
+                                      .destroy = &actor_core::destroy,
+                                      .held = &actor_core::held,
+                                      .in_hand = &actor_core::in_hand,
+                                      .puts_mail_aside = true,
+                                      .name = type_name<A>(),
+                                      .describe = &actor_core::describe,
+                                      .tell_of_room = &actor_core::tell_of_room};
+template <class A>
+inline constexpr actor_class class_of{.direct = actor_type<A>,
+                                      .indirect = actor_type<A>,
                                       .make = &make_instance<A>,
                                       .unmake = &unmake_instance<A>,
                                       .free = &free_actor<A>,

@@ -92,6 +92,8 @@ struct actor_core : life_status {
   static void destroy(body& b, kernel& k) noexcept;
   static std::uint32_t held(const body& b) noexcept;
   static envelope* in_hand(const body& b) noexcept;
+  static void describe(const body& b, kernel& k, process_info& into);
+  static void tell_of_room(kernel& k, pid sender, pid receiver, bool waits);
 
   // -- called when a handler has thrown, inside of the catch block
   void handler_threw(turn& t, mail_origin& origin, const std::exception& x);

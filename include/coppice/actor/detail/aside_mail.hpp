@@ -37,6 +37,11 @@ class aside_mail {
     if (--size_ == 0) note_change();
     return e;
   }
+  template <class F>
+  void for_each(const F& f) const {
+    const envelope* e = first_;
+    for (std::uint32_t i = 0; i < size_; ++i, e = e->next.load(std::memory_order_relaxed)) f(*e);
+  }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 

@@ -106,7 +106,9 @@ class [[nodiscard]] waiting_for_done : public timed_waiter {
     mine.got_->awaited_by = nullptr;
     return true;
   }
-  static constexpr wait_type how{.take = &take_done, .expire = [](waiter&) {}};
+  static constexpr wait_type how{.take = &take_done,
+                                 .expire = [](waiter&) {},
+                                 .describe = [](const waiter&, wait_info& into) { into.kind = wait_kind::job; }};
   const void* mark_;
   std::shared_ptr<job_base> got_;
 };

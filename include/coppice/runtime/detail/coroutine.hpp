@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <coppice/runtime/detail/kernel.hpp>
+#include <coppice/runtime/observe.hpp>
 #include <coppice/runtime/self.hpp>
 #include <coppice/runtime/task.hpp>
 
@@ -24,6 +25,7 @@ struct wait_type {
   /// Called when the process ends during the wait. True: an operation still uses the frames, and `operation::over`
   /// destroys them. Null: nothing but the process uses them.
   bool (*keep_frames)(waiter&, coroutine&) = nullptr;
+  void (*describe)(const waiter&, wait_info& into) = nullptr;  ///< for observers
 };
 /// The current wait of a suspended body. Lives in the frame that waits.
 struct waiter {
@@ -69,6 +71,7 @@ class coroutine final : public body, public self {
 
  private:
   static verdict offer(body& b, turn& t, envelope& e);
+  static void describe(const body& b, kernel& k, process_info& into);
   [[nodiscard]] verdict take(turn& t, envelope& e);
   [[nodiscard]] verdict wait_may_be_over(turn& t, envelope& e);
   [[nodiscard]] verdict drain(turn& t);
@@ -107,7 +110,7 @@ class coroutine final : public body, public self {
   waiter* waiting_ = nullptr;
   const message_type* handling_ = nullptr;  // the message it received last, for the report of a failure
   std::unique_ptr<extras> extras_;
-  std::uint32_t held_ = 0;  // messages put aside
+  std::atomic<std::uint32_t> held_{0};  // messages put aside; only the process changes it
   std::uint32_t wait_number_ = 0;
 };
 

@@ -192,6 +192,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
     const bool beyond = __builtin_add_overflow(now().time_since_epoch().count(), delay.count(), &sum);
     return beyond ? time_point::max() : time_point{std::chrono::nanoseconds{sum}};
   }
+  /// Hundredths of a second since the runtime started.
+  [[nodiscard]] std::uint32_t centiseconds(time_point at) const noexcept;
   /// Takes the envelope, and sends it at `due`.
   [[nodiscard]] timer_ref arm(time_point due, pid to, signal s, envelope* e);
   /// True: the envelope will never be sent. False: it was sent or disarmed before.

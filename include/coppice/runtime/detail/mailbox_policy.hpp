@@ -7,6 +7,7 @@
 
 #include <coppice/runtime/detail/kernel.hpp>
 #include <coppice/runtime/when_full.hpp>
+#include <coppice/runtime/observe.hpp>
 
 namespace coppice::detail {
 
@@ -42,7 +43,8 @@ class mailbox_policy {
   [[nodiscard]] std::vector<envelope*> close(kernel& k, pid owner);
   /// Removes and returns the messages of `sender` that still wait for room.
   [[nodiscard]] std::vector<envelope*> withdraw(pid sender);
-  [[nodiscard]] std::size_t size();
+  /// Counts the messages by type, also those that wait for room. Returns their number.
+  [[nodiscard]] std::size_t count(std::vector<mail_count>& by_type);
   [[nodiscard]] std::uint64_t dropped();
 
   const std::chrono::nanoseconds waits_at_most;  // how long a sender waits for room

@@ -78,7 +78,8 @@ inline constexpr body_type object_type{.offer = &offer_to_object<T>,
                                              release(&mine, sizeof(mine));
                                            },
                                        .held = [](const body&) noexcept { return 0U; },
-                                       .terminate = has_terminate<T> ? &terminate_object<T> : nullptr};
+                                       .terminate = has_terminate<T> ? &terminate_object<T> : nullptr,
+                                       .name = type_name<T>()};
 
 template <class T>
 template <class... Args>

@@ -65,6 +65,7 @@ class [[nodiscard]] waiting_for_end : public waiter {
 
  private:
   static bool take(waiter& w, coroutine& me, envelope& e);
+  static void describe(const waiter& w, wait_info& into);
   static const wait_type how;
 
   awaited_end which_;

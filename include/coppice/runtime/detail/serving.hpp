@@ -57,15 +57,16 @@ struct serving {
   void answer_all(kernel& k, loss how);
   void stop_serving() { process_.serve(nullptr); }
 
-  std::optional<exit_reason> why;         // set: the server stops
-  exit_reason terminates_with;            // the argument of `terminate`
-  init_result begun = init_result::ok();  // the answer of `init`
-  bool continues = false;                 // `handle_continue` is requested
-  open_call asked;                        // the call of the running handler; `fail` is null: none, or answered
-  std::vector<held_answer> answers;       // of handlers that stopped the server; sent after `terminate`
-  std::vector<open_call> unanswered;      // the calls of handlers that failed
-  std::coroutine_handle<> started;        // the frame of the member that runs, until the loop takes it
-  finish_function finish = nullptr;       // takes the value of that frame
+  const struct server_type* type = nullptr;  // null: the object is being made
+  std::optional<exit_reason> why;            // set: the server stops
+  exit_reason terminates_with;               // the argument of `terminate`
+  init_result begun = init_result::ok();     // the answer of `init`
+  bool continues = false;                    // `handle_continue` is requested
+  open_call asked;                           // the call of the running handler; `fail` is null: none, or answered
+  std::vector<held_answer> answers;          // of handlers that stopped the server; sent after `terminate`
+  std::vector<open_call> unanswered;         // the calls of handlers that failed
+  std::coroutine_handle<> started;           // the frame of the member that runs, until the loop takes it
+  finish_function finish = nullptr;          // takes the value of that frame
 
  private:
   void wait_for_frame(std::coroutine_handle<> frame, finish_function take_value);
@@ -114,6 +115,7 @@ using member = void (*)(void* object, self& me, serving& s);
 
 /// A class of server, as the loop sees it.
 struct server_type {
+  std::string_view name;
   const char* mark;  // identifies the class: see `server_mark`
   /// Finds the handler of a message that does not carry its handler; null: there is none.
   runner (*find)(const message_type& type);
@@ -244,7 +246,7 @@ void run_idle(void* object, self& me, serving& s) {
 
 template <class T>
 consteval server_type make_server_type() {
-  server_type type{.mark = &server_mark<T>, .find = &find_runner<T>};
+  server_type type{.name = type_name<T>(), .mark = &server_mark<T>, .find = &find_runner<T>};
   if constexpr (has_init<T>) type.init = &run_init<T>;
   if constexpr (has_terminate<T>) type.terminate = &run_terminate<T>;
   if constexpr (has_continue<T>) type.handle_continue = &run_continue<T>;

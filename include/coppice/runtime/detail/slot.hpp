@@ -11,6 +11,10 @@
 
 #include <coppice/runtime/detail/mailbox.hpp>
 
+namespace coppice {
+struct process_info;
+}  // namespace coppice
+
 namespace coppice::detail {
 
 /// The outcome of one signal. `kept`: the process is alive, and its body keeps the envelope.
@@ -30,6 +34,17 @@ struct body_type {
   exit_reason (*terminate)(body&, turn&, exit_reason) = nullptr;
   /// The envelope it handles now when that is not the head of its queue, otherwise null. Called by other threads.
   envelope* (*in_hand)(const body&) noexcept = nullptr;
+  bool puts_mail_aside = false;  ///< `held` may be called by its owner only
+  /// The class of the body. Empty: the body is a function, see `code`.
+  std::string_view name{};
+  /// An address in the function that is the body; null: see `name`. Called by other threads.
+  const void* (*code)(const body&) noexcept = nullptr;
+  /// For observers: what it waits for, what it handles, and the messages that it has put aside. Called by the owner,
+  /// while its code does not run. Null: it waits for mail, and puts none aside.
+  void (*describe)(const body&, kernel&, process_info& into) = nullptr;
+  /// Tells a process of this kind that one of its messages waits for room in the mailbox of `receiver`, or no longer
+  /// waits. Null: processes of this kind can't wait for room.
+  void (*tell_of_room)(kernel&, pid sender, pid receiver, bool waits) = nullptr;
 };
 struct body {
   const body_type* type = nullptr;
@@ -60,8 +75,8 @@ struct alignas(64) slot {
   std::atomic<std::uint32_t> parent_index{0};
   std::atomic<std::uint32_t> parent_serial{0};
   std::atomic<std::uint32_t> handled{0};
-  std::atomic<std::uint32_t> length{0};  // of the mailbox when it was last counted
-  std::atomic<std::uint8_t> urgent{0};   // what the owner has to do before the next signal: see below
+  std::atomic<std::uint32_t> since_cs{0};  // when its last signal was handled, as `turn::clock_cs`
+  std::atomic<std::uint8_t> urgent{0};     // what the owner has to do before the next signal: see below
   std::atomic<std::uint8_t> named{0};
   std::atomic<std::uint16_t> body_units{0};  // memory of the body and its frames, in units of 16 bytes
   std::atomic<std::uint32_t> born_ds{0};     // tenths of a second since the runtime started

@@ -27,7 +27,11 @@ class [[nodiscard]] starting : public timed_waiter {
  private:
   static bool take(waiter& w, coroutine& me, envelope& e);
   static void expire(waiter& w) { static_cast<starting&>(w).out_.what = start_outcome::kind::timed_out; }
-  static constexpr wait_type how{.take = &take, .expire = &expire};
+  static void describe(const waiter& w, wait_info& into) {
+    into.kind = wait_kind::start;
+    into.whom = static_cast<const starting&>(w).which_.who;
+  }
+  static constexpr wait_type how{.take = &take, .expire = &expire, .describe = &describe};
   [[nodiscard]] bool take_news(envelope& e);
 
   awaited_end which_;

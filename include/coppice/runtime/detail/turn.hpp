@@ -41,6 +41,9 @@ struct turn {
   std::vector<held_answer> held{};        // answers of a server that stops
   std::exception_ptr failure{};           // thrown by a frame, not yet rethrown in the frame that awaits it
   std::atomic<std::uint64_t> handled{0};  // the number of signals handled on this thread
+  // Hundredths of a second since the runtime started. The timekeeper keeps it up to date while the thread runs
+  // processes, so that a process can note the time at the cost of a load and a store.
+  std::atomic<std::uint32_t> clock_cs{0};
   stall_guard guard{};
   burst out{};
 };
