@@ -164,6 +164,8 @@ void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
 // ---- observation
 
 std::vector<process_info> kernel::snapshot() { return parts_->observer.snapshot(); }
+std::string kernel::why(pid who) { return parts_->observer.why(who); }
+std::vector<std::vector<pid>> kernel::call_cycles() { return parts_->observer.call_cycles(); }
 std::optional<process_info> kernel::info(pid who) { return parts_->observer.info(who); }
 runtime_counters kernel::counters() { return parts_->observer.counters(); }
 event_stream& kernel::events() noexcept { return parts_->events; }

@@ -193,6 +193,12 @@ void show(runtime& rt) {
     std::cout << p.id << ' ' << p.name << ' ' << to_string(p.state) << ' ' << p.mailbox << '\n';
 }
 
+void find_the_culprits(runtime& rt) {
+  for (const process_info& p : rt.snapshot())
+    if (p.state == process_state::running && p.lasting > 1s) std::cout << rt.why(p.id) << '\n';
+  for (const std::vector<pid>& cycle : rt.call_cycles()) std::cout << rt.why(cycle.front()) << '\n';
+}
+
 task<> narrator(self& me) {
   me.subscribe<process_ended>();
   for (;;) {
@@ -244,6 +250,7 @@ TEST(guide_observation, shows_processes_and_their_ends) {
   const pid p = rt.spawn(narrator);
   w.settle();
   show(rt);
+  find_the_culprits(rt);
   rt.spawn(fails);
   w.settle();
   EXPECT_TRUE(rt.alive(p));

@@ -164,6 +164,12 @@ class runtime {
   /// plain thread waits up to 50 ms for that.
   [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
   [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
+  /// Why a process makes no progress, in a sentence for people. If it waits for the answer of another process, the
+  /// sentence says why that one does not answer, and so on.
+  [[nodiscard]] std::string why(pid who) { return kernel_->why(who); }
+  /// Processes that wait for each other's answers in a circle, so that none of them can continue. A call with a limit
+  /// ends by itself.
+  [[nodiscard]] std::vector<std::vector<pid>> call_cycles() { return kernel_->call_cycles(); }
   /// The parent of `who`, the parent of that, and so on, up to the first one that has ended: its parent is not known.
   [[nodiscard]] std::vector<pid> ancestors(pid who);
   [[nodiscard]] runtime_counters counters() { return kernel_->counters(); }

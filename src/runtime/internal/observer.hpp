@@ -15,6 +15,8 @@ class observer {
   [[nodiscard]] std::vector<process_info> snapshot();
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
+  [[nodiscard]] std::string why(pid who);
+  [[nodiscard]] std::vector<std::vector<pid>> call_cycles();
   /// Called by the owner of a busy process, because an observer waits for a description of it.
   void describe_itself(slot& p);
   void report_stall(slot& p, std::chrono::milliseconds lasting);
@@ -36,6 +38,7 @@ class observer {
   void describe_waiting(const body& b, process_info& into);
   void count_queue(slot& p, view from, process_info& into);
   static void set_runnable(process_info& one);
+  [[nodiscard]] bool is_circle(const std::vector<process_info>& members);
   void load_symbols();
   void collect(std::vector<pid>& busy, std::vector<process_info>& all);
   [[nodiscard]] bool look_at(slot& p, std::vector<process_info>& into);

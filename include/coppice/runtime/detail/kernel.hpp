@@ -241,6 +241,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
   // -- observation
   [[nodiscard]] std::vector<process_info> snapshot();
+  [[nodiscard]] std::string why(pid who);
+  [[nodiscard]] std::vector<std::vector<pid>> call_cycles();
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
   [[nodiscard]] event_stream& events() noexcept;
