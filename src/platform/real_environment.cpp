@@ -23,6 +23,7 @@
 #include "internal/real_lanes.hpp"
 #include "internal/real_os_processes.hpp"
 #include "internal/symbols.hpp"
+#include "internal/thread_backtrace.hpp"
 
 namespace coppice {
 namespace {
@@ -61,6 +62,9 @@ class real_thread final : public thread_handle {
   explicit real_thread(std::thread t) : thread_{std::move(t)} {}
   void join() override { thread_.join(); }
   void detach() override { thread_.detach(); }
+  std::vector<const void*> backtrace() override {
+    return thread_.joinable() ? backtrace_of(thread_.native_handle()) : std::vector<const void*>{};
+  }
 
  private:
   std::thread thread_;

@@ -241,11 +241,27 @@ runtime_counters observer::counters() {
 
 void observer::report_stall(slot& p, std::chrono::milliseconds lasting) {
   if (!p.is(slot::has_process)) return;  // it was abandoned meanwhile, or has ended
-  const process_info who = describe(p, view::from_outside);
-  kernel_.log(
-      log_level::warning, "process holds its worker; the other processes continue on a new thread",
-      {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}, {"ms", std::to_string(lasting.count())}});
-  kernel_.events().publish(process_stalled{who.id, who.name, who.label, lasting});
+  load_symbols();
+  std::vector<process_info> seen;
+  if (!look_at(p, seen) || seen.empty()) seen.push_back(describe(p, view::from_outside));
+  const process_info& who = seen.front();
+  process_stalled event{who.id, who.name, who.label, lasting, who.handling, {}};
+  std::string where;
+  for (const void* address : kernel_.sched().backtrace(p)) {
+    std::string name = kernel_.env().function_at(address);
+    if (name.empty()) continue;
+    if (name.starts_with("coppice::detail::process_runner::")) break;  // from here on it is the runtime
+    where.append(where.empty() ? "" : " < ").append(name);
+    event.backtrace.push_back(std::move(name));
+  }
+  kernel_.log(log_level::warning, "process holds its worker; the other processes continue on a new thread",
+              {{"pid", to_string(who.id)},
+               {"name", who.name},
+               {"label", who.label},
+               {"handling", std::string{who.handling}},
+               {"ms", std::to_string(lasting.count())},
+               {"backtrace", where}});
+  kernel_.events().publish(event);
 }
 
 void observer::report_left_behind() {

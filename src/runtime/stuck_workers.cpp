@@ -39,6 +39,7 @@ void worker_scheduler::flush(worker& w) {
 
 void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting) {
   slot* culprit = stuck.current.load();
+  const pid who = culprit != nullptr ? kernel_.pid_of(*culprit) : pid{};
   worker& successor = fresh_worker(stuck.number);
   successor.cleared = 0;
   try {
@@ -76,7 +77,42 @@ void worker_scheduler::replace(worker& stuck, std::chrono::milliseconds lasting)
   clear(successor);
   // If the stuck worker has just come back and gone to sleep, nobody else wakes it so that it can leave.
   wake_to_leave(stuck);
-  if (culprit != nullptr) kernel_.report_stall(*culprit, lasting);
+  if (culprit != nullptr) report({culprit, who, lasting});
+}
+
+/// A report takes long: it has a backtrace with names. Timers must not wait for it, so another thread writes it.
+void worker_scheduler::report(const stall_report& what) {
+  {
+    const std::scoped_lock lock{all_mutex_};
+    reports_.push_back(what);
+    if (std::exchange(reporting_, true)) return;
+  }
+  try {
+    if (reporter_) reporter_->join();  // it has nothing left to report, and ends
+    reporter_.reset();
+    reporter_finished_ = 0;
+    reporter_ = threads_.start("coppice-stalls", std::nullopt, [this] { write_reports(); });
+  } catch (const std::exception&) {
+    write_reports();  // there is no thread for it
+  }
+}
+
+void worker_scheduler::write_reports() {
+  for (;;) {
+    stall_report next;
+    {
+      const std::scoped_lock lock{all_mutex_};
+      if (reports_.empty()) {
+        reporting_ = false;
+        break;
+      }
+      next = reports_.front();
+      reports_.pop_front();
+    }
+    if (kernel_.pid_of(*next.where) == next.who) kernel_.report_stall(*next.where, next.lasting);
+  }
+  reporter_finished_ = 1;
+  threads_.wake_all(reporter_finished_);
 }
 
 /// Keeps the code that `w` runs from entering a `kernel_section` and from returning to the runtime. False: the worker
@@ -127,6 +163,17 @@ bool worker_scheduler::look_into_code(slot& p, const std::function<void(time_poi
     look(w.seen_phase == phase ? w.seen_at.load() : clock_.now());
     return stall_guard::none;
   });
+}
+
+std::vector<const void*> worker_scheduler::backtrace(slot& p) {
+  std::unique_lock all{all_mutex_};
+  for (worker& w : all_) {
+    if (w.current.load() != &p || &w == here || !w.thread) continue;
+    const std::scoped_lock handles{handles_mutex_};
+    all.unlock();  // the answer of the thread may take long
+    return w.thread->backtrace();
+  }
+  return {};
 }
 
 void worker_scheduler::done_with_stuck(slot& p) {

@@ -56,6 +56,7 @@ worker& worker_scheduler::fresh_worker(std::uint32_t number) {
   } else {
     w = retired_.back();
     retired_.pop_back();
+    const std::scoped_lock handles{handles_mutex_};
     if (w->thread) w->thread->join();  // it has retired, and ends soon
     w->thread.reset();
     w->finished = 0;
@@ -97,9 +98,11 @@ bool worker_scheduler::stop(time_point deadline) {
   };
   if (keeper_) wait_for(keeper_finished_);
   end(keeper_, keeper_finished_);
+  if (reporter_) wait_for(reporter_finished_);
+  end(reporter_, reporter_finished_);
   // Without the lock, which a worker that was replaced takes before it is finished.
   for (worker* w : workers_with_threads()) wait_for(w->finished);
-  const std::scoped_lock lock{all_mutex_};
+  const std::scoped_lock lock{all_mutex_, handles_mutex_};
   for (worker& w : all_) end(w.thread, w.finished);
   return clean;
 }

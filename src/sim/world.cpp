@@ -146,6 +146,7 @@ class node_scheduler final : public detail::scheduler {
   }
   void done_with_stuck(detail::slot&) override {}
   bool look_into_code(detail::slot&, const std::function<void(time_point)>&) override { return false; }
+  std::vector<const void*> backtrace(detail::slot&) override { return {}; }
   bool stop(time_point) override { return true; }
   void count(runtime_counters& into) override {
     into.turns = node_.turns_;

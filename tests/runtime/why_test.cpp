@@ -366,4 +366,36 @@ TEST(why, says_that_a_process_that_gives_way_waits_for_a_worker) {
   rt.kill(p);
 }
 
+// ---- stalls
+
+struct stall_listener {
+  using protocol = coppice::protocol<process_stalled>;
+  std::promise<process_stalled>* to;
+  bool done = false;
+  void handle(process_stalled s) {
+    if (!std::exchange(done, true)) to->set_value(std::move(s));
+  }
+};
+
+TEST(stall, names_the_message_and_the_functions_of_the_stuck_thread) {
+  std::binary_semaphore inside{0};
+  std::binary_semaphore until{0};
+  runtime rt{{.workers = 2, .stall_after = 20ms, .level = log_level::off}};
+  std::promise<process_stalled> reported;
+  const ref<stall_listener> l = rt.spawn<stall_listener>(&reported);
+  rt.subscribe<process_stalled>(l.id());
+  const ref<slow_server> p = rt.spawn<slow_server>(&inside, &until);
+  rt.cast<other>(p);
+  inside.acquire();
+  const process_stalled s = reported.get_future().get();
+  EXPECT_EQ(s.who, p.id());
+  EXPECT_TRUE(contains(std::string{s.handling}, "other"));
+  std::string all;
+  for (const std::string& f : s.backtrace) all += f + '\n';
+#ifndef __SANITIZE_THREAD__  // which holds signals back until the thread calls a function that it knows to block
+  EXPECT_TRUE(contains(all, "slow_server::handle")) << all;
+#endif
+  until.release();
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <coppice/base/cxx23.hpp>
 #include <coppice/env/clock.hpp>
@@ -19,6 +20,9 @@ class thread_handle {
   virtual void join() = 0;
   /// Lets the thread run without a handle: for a thread that is stuck and may never return.
   virtual void detach() = 0;
+  /// Where the thread is, the innermost address first, and return addresses behind it. It is interrupted for a moment.
+  /// Empty: not known.
+  [[nodiscard]] virtual std::vector<const void*> backtrace() { return {}; }
 };
 
 /// Thread safety: any thread.

@@ -103,6 +103,8 @@ struct process_stalled {
   std::string name;
   std::string label;
   std::chrono::milliseconds lasting{0};
+  std::string_view handling;           ///< the type of the message that it handles; empty: none
+  std::vector<std::string> backtrace;  ///< of its thread, the innermost function first; empty: not known
 };
 /// A node can't be reached any more.
 struct node_down {

@@ -144,6 +144,7 @@ class worker_scheduler final : public scheduler {
   bool take_from_stuck(slot& p, std::uint32_t serial) override;
   void done_with_stuck(slot& p) override;
   bool look_into_code(slot& p, const std::function<void(time_point since)>& look) override;
+  std::vector<const void*> backtrace(slot& p) override;
   bool stop(time_point deadline) override;
   void count(runtime_counters& into) override;
   bool is_running(const slot& p) override;
@@ -192,6 +193,13 @@ class worker_scheduler final : public scheduler {
   template <class Act>
   [[nodiscard]] bool while_held(slot& p, const Act& act);
   void replace(worker& stuck, std::chrono::milliseconds lasting);
+  struct stall_report {
+    slot* where = nullptr;
+    pid who{};
+    std::chrono::milliseconds lasting{0};
+  };
+  void report(const stall_report& what);
+  void write_reports();
   void kick_timekeeper();
 
   static constexpr int streak_limit = 64;  // turns in a row before the oldest in queue or stack has one
@@ -214,7 +222,8 @@ class worker_scheduler final : public scheduler {
   std::mutex all_mutex_;
   std::deque<worker> all_;  // with those that were replaced; never freed, because other threads may still read them
   std::vector<worker*> retired_;
-  std::mutex outsiders_;  // held by a thread that flushes the burst of a worker from outside
+  std::mutex handles_mutex_;  // held to use or destroy the handle of a worker's thread; locked after `all_mutex_`
+  std::mutex outsiders_;      // held by a thread that flushes the burst of a worker from outside
   std::uint64_t stalls_ = 0;
 
   alignas(64) std::atomic<std::uint32_t> parked_{0};
@@ -232,6 +241,11 @@ class worker_scheduler final : public scheduler {
   std::atomic<bool> keeper_unworried_{false};  // all workers are parked: no stall checks until one wakes and kicks it
   std::atomic<std::uint32_t> keeper_finished_{0};
   std::unique_ptr<thread_handle> keeper_;
+
+  std::deque<stall_report> reports_;         // this and the next under `all_mutex_`
+  bool reporting_ = false;                   // the thread below looks for more before it ends
+  std::unique_ptr<thread_handle> reporter_;  // started by the timekeeper when there is a report
+  std::atomic<std::uint32_t> reporter_finished_{0};
 };
 
 inline bool worker_scheduler::push(worker& w, slot& p, bool spawned) {

@@ -29,6 +29,8 @@ class scheduler {
   /// no other thread runs its code, or it is in a part of the runtime, and nothing was called. `since` is when the code
   /// was first seen to run.
   virtual bool look_into_code(slot& p, const std::function<void(time_point since)>& look) = 0;
+  /// Where the thread that runs the code of `p` is, the innermost address first. Empty: not known.
+  [[nodiscard]] virtual std::vector<const void*> backtrace(slot& p) = 0;
   /// Ends all threads. False: some were still stuck at `deadline` and are left behind.
   virtual bool stop(time_point deadline) = 0;
   virtual void count(runtime_counters& into) = 0;
