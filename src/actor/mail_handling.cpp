@@ -92,7 +92,7 @@ void mail_handling::replay() {
   {
     const replaying now{me_.aside.replaying};
     while (me_.takes_mail() && !me_.aside.empty() && !t_.ends && t_.budget > 0 &&
-           t_.p->urgent.load(std::memory_order_relaxed) == 0) {
+           (t_.p->urgent.load(std::memory_order_relaxed) & ~is_observed) == 0) {
       --t_.budget;
       const open_envelope e{me_.aside.take()};
       if (e.get().what() == signal::notice)

@@ -27,12 +27,16 @@ runtime_options checked(runtime_options o, environment& env) {
   return o;
 }
 
+std::uint8_t observed_from_birth(const runtime_options& o) {
+  return static_cast<std::uint8_t>((o.trace_ids ? has_trace_ids : 0U) | (o.measure_handlers ? is_measured : 0U));
+}
+
 }  // namespace
 
 kernel::kernel(std::shared_ptr<environment> env, const runtime_options& options)
     : env_{std::move(env)},
       options_{checked(options, *env_)},
-      table_{options_.node, options_.processes},
+      table_{options_.node, options_.processes, observed_from_birth(options_)},
       parts_{std::make_unique<kernel_parts>(*this, env_->threads() != nullptr ? options_.workers + 1 : 1)} {
   if (env_->threads() == nullptr) return;
   scheduler_ = make_worker_scheduler(*this, options_);

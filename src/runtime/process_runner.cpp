@@ -118,13 +118,15 @@ bool process_runner::run(slot& p, int budget, turn& t) {
   bool more = false;
   std::uint64_t handled = 0;
   for (;;) {
+    bool watched = false;
     if (p.urgent.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       const ahead found = look_ahead(p, e, t);
       if (found == ahead::frozen) break;
       if (found == ahead::ends) end(p, t, e);
       e = p.mail.head;
+      watched = (p.urgent.load(std::memory_order_relaxed) & is_observed) != 0;
     }
-    const verdict v = p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
+    const verdict v = watched ? handle_observed(p, *e, t) : p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
     --t.budget;
     ++handled;
     if (t.interrupted != turn::interruption::none) [[unlikely]] {
@@ -191,6 +193,12 @@ void process_runner::end(slot& p, turn& t, envelope* rest) {
   parts_.lifecycle.free_slot(table_.index_of(p));
 }
 
+/// As `handle_rare`, for a process of which observers want to know more.
+verdict process_runner::handle_observed(slot& p, envelope& e, turn& t) {
+  const verdict v = handle_rare(p, e, t);
+  return v;
+}
+
 verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
   if (e.what() == signal::done) return verdict::alive;
   if (e.serial() != p.serial() || (p.process == nullptr && e.what() != signal::start)) {
@@ -198,6 +206,7 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
     return verdict::alive;
   }
   switch (e.what()) {
+    case signal::message: return offer(p, e, t);
     case signal::start: return begin(p, static_cast<start_letter&>(e), t);
     case signal::seen: fast_lane::unmark(p); return e.what() == signal::done ? verdict::alive : offer(p, e, t);
     case signal::exit: return parts_.exits.receive(p, e, t, *this);
@@ -255,11 +264,12 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
 // ---- signals that go before the mail in front of them
 
 process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& t) try {
+  if ((p.urgent.load(std::memory_order_relaxed) & ~is_observed) == 0) return ahead::goes_on;
   // Before `begin` there is nothing to end or to freeze: the bits stay set until then.
   if (!p.is(slot::has_process)) return ahead::goes_on;
   if ((p.urgent.load(std::memory_order_relaxed) & is_frozen) != 0) return look_while_frozen(p, from, t);
   if (p.process == nullptr) return ahead::goes_on;  // thawed before it began: the bits stay until it has a body
-  const std::uint8_t wanted = p.urgent.fetch_and(is_frozen, std::memory_order_seq_cst);
+  const std::uint8_t wanted = p.urgent.fetch_and(is_frozen | is_observed, std::memory_order_seq_cst);
   if ((wanted & is_frozen) != 0) {  // frozen since the check above: the other bits stay for later
     p.urgent.fetch_or(wanted & ~is_frozen, std::memory_order_seq_cst);
     return look_while_frozen(p, from, t);

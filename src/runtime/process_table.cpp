@@ -25,8 +25,12 @@ slot* map_slots(std::size_t count) {
 
 }  // namespace
 
-process_table::process_table(node_id node, std::uint32_t processes)
-    : node_{node}, size_{processes + 1}, slots_{map_slots(size_)} {}
+process_table::process_table(node_id node, std::uint32_t processes, std::uint8_t observed)
+    : node_{node},
+      size_{processes + 1},
+      fast_path_size_{(observed & detail::has_trace_ids) != 0 ? 0 : size_},
+      observed_{observed},
+      slots_{map_slots(size_)} {}
 
 process_table::~process_table() { ::munmap(slots_, sizeof(slot) * size_); }
 
@@ -48,6 +52,12 @@ pid process_table::parent_of(const slot& p) const noexcept {
 
 std::uint32_t process_table::used() const noexcept { return std::min(used_.load(std::memory_order_relaxed), size_); }
 
+/// Slots are touched when they are used for the first time, not before.
+void process_table::prepare(std::uint32_t first, std::uint32_t count) noexcept {
+  if (observed_ == 0) return;
+  for (std::uint32_t i = first; i < first + count; ++i) slots_[i].urgent.fetch_or(observed_, std::memory_order_relaxed);
+}
+
 std::uint32_t process_table::take() {
   {
     const std::scoped_lock lock{free_mutex_};
@@ -62,6 +72,7 @@ std::uint32_t process_table::take() {
     used_.store(size_, std::memory_order_relaxed);
     return 0;
   }
+  prepare(index, 1);
   return index;
 }
 
@@ -80,6 +91,7 @@ std::size_t process_table::take_some(std::uint32_t* into, std::size_t most) {
   do {
     if (first + want >= size_) return 0;  // `take` hands out the last few
   } while (!used_.compare_exchange_weak(first, first + want, std::memory_order_relaxed));
+  prepare(first, want);
   for (std::uint32_t i = want; i > 0; --i) into[n++] = first + i - 1;
   return n;
 }

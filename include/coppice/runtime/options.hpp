@@ -36,6 +36,12 @@ struct runtime_options {
   std::map<std::string, log_level, std::less<>> levels{};
   /// Where log records go. Default: standard error.
   std::shared_ptr<log_sink> log{};
+  /// Messages, spawned processes and log records carry the trace that they belong to; see trace_context.hpp. Each
+  /// message takes locks then. Default: no.
+  bool trace_ids = false;
+  /// Counts the messages of every process by type and measures how long their handlers take; see `process_info`.
+  /// `runtime::measure` does it for one process. Default: no.
+  bool measure_handlers = false;
   /// This runtime's number among the nodes that talk to each other. Default: one that is new in this program.
   node_id node{};
 

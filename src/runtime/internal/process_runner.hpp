@@ -24,6 +24,7 @@ class process_runner {
   enum class ahead : std::uint8_t { goes_on, ends, frozen };
   [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict handle_rare(slot& p, envelope& e, turn& t);
+  [[nodiscard]] verdict handle_observed(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict begin(slot& p, start_letter& first, turn& t);
   [[nodiscard]] ahead look_ahead(slot& p, envelope* from, turn& t);
   [[nodiscard, gnu::noinline]] ahead look_while_frozen(slot& p, envelope* from, turn& t);

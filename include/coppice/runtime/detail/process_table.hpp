@@ -12,8 +12,8 @@ namespace coppice::detail {
 /// Thread safety: any thread.
 class process_table {
  public:
-  /// Throws `std::bad_alloc`.
-  process_table(node_id node, std::uint32_t processes);
+  /// `observed`: the bits of `is_observed` that all slots have. Throws `std::bad_alloc`.
+  process_table(node_id node, std::uint32_t processes, std::uint8_t observed = 0);
   ~process_table();
   process_table(const process_table&) = delete;
   process_table& operator=(const process_table&) = delete;
@@ -21,6 +21,11 @@ class process_table {
   [[nodiscard]] node_id node() const noexcept { return node_; }
   /// Whether `who` names a slot of this table. Its process may be alive, have ended, or never have existed.
   [[nodiscard]] bool covers(pid who) const noexcept { return who.node() == node_ && who.index() < size_; }
+  /// The same, if signals may be sent on the fast path: not if they carry trace ids.
+  [[nodiscard]] bool on_fast_path(pid who) const noexcept {
+    return who.node() == node_ && who.index() < fast_path_size_;
+  }
+  [[nodiscard]] bool has_trace_ids() const noexcept { return fast_path_size_ == 0; }
   [[nodiscard]] slot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
   [[nodiscard]] const slot& operator[](std::uint32_t index) const noexcept { return slots_[index]; }
   [[nodiscard]] std::uint32_t index_of(const slot& p) const noexcept { return static_cast<std::uint32_t>(&p - slots_); }
@@ -62,8 +67,12 @@ class process_table {
     return who.node() == node_ && who.index() == p.parent_index && who.serial() == p.parent_serial;
   }
 
+  void prepare(std::uint32_t first, std::uint32_t count) noexcept;
+
   const node_id node_;
   const std::uint32_t size_;
+  const std::uint32_t fast_path_size_;
+  const std::uint8_t observed_;
   slot* const slots_;
   std::atomic<std::uint32_t> used_{1};
   std::mutex free_mutex_;

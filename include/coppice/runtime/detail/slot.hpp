@@ -95,6 +95,10 @@ struct alignas(64) slot {
   }
   [[nodiscard]] bool accepts(const envelope& e) const noexcept { return ((e.tag ^ tag_now()) & ~flags) == 0; }
   [[nodiscard]] bool is(std::uint64_t flag) const noexcept { return (tag_now() & flag) != 0; }
+  /// Whether one of these bits of `urgent` is set.
+  [[nodiscard]] bool is_set(std::uint8_t bits) const noexcept {
+    return (urgent.load(std::memory_order_relaxed) & bits) != 0;
+  }
   void note_body_bytes(std::size_t bytes) noexcept {
     body_units.store(static_cast<std::uint16_t>(std::min<std::size_t>(bytes / 16, 0xffff)), std::memory_order_relaxed);
   }
@@ -109,5 +113,10 @@ inline constexpr std::uint8_t look_for_exit = 1;      // an exit that may end th
 inline constexpr std::uint8_t describe_yourself = 2;  // an observer waits for a description of the process
 inline constexpr std::uint8_t look_for_fast = 4;      // a signal that goes before mail is in the queue
 inline constexpr std::uint8_t is_frozen = 8;          // stays set until the process is thawed or ends
+inline constexpr std::uint8_t in_world_trace = 16;    // in a simulation, during a turn: tell the tracer each signal
+inline constexpr std::uint8_t has_trace_ids = 32;     // the runtime has trace ids; stays set
+inline constexpr std::uint8_t is_measured = 64;       // the times of its handlers are measured: see `runtime::measure`
+/// Bits that make every signal of the process take the slow path, `process_runner::handle_observed`.
+inline constexpr std::uint8_t is_observed = in_world_trace | has_trace_ids | is_measured;
 
 }  // namespace coppice::detail
