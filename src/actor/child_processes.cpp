@@ -41,6 +41,7 @@ result<pid> child_processes::start(const child_spec& spec) {
 result<pid> child_processes::spawn(const child_spec& spec) {
   birth with{.parent = me_.id(), .linked = true};
   if (!spec.name.empty()) with.called = birth::by(spec.name, {});
+  if (spec.mailbox) with.policy = make_policy_of_spec(*spec.mailbox);
   return spec.start.how().spawn(host(), std::move(with));
 }
 

@@ -17,7 +17,8 @@ void change(actor_settings& s, const actor_options& by) {
     s.guardian = by.guardian;
   }
   if (by.mailbox) {
-    check(*by.mailbox);
+    if (const auto sensible = by.mailbox->check(); !sensible)
+      throw std::invalid_argument{"actor_options::" + std::string{sensible.error().text()}};
     s.mailbox = *by.mailbox;
   }
   append(s.on_receive, by.on_receive);

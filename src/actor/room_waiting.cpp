@@ -12,7 +12,7 @@ void room_waiting::on(const signals::receiver_full& s) {
   w->number = me_.next_number();
   const auto policy = host().policy_of(s.receiver);
   if (!policy) return;  // the receiver is ending, and `receiver_has_room` is on its way
-  w->deadline = arm_signal(host(), me_.id(), policy->waits_at_most,
+  w->deadline = arm_signal(host(), me_.id(), policy->box.waits_at_most,
                            {signals::wait_for_room_timed_out{.receiver = s.receiver, .wait = w->number}});
 }
 

@@ -126,7 +126,14 @@ void coroutine::remove_saved(envelope* before, envelope* e) {
   const std::uint32_t held = held_.load(std::memory_order_relaxed);
   ensure(held > 0, "more messages leave the saved mail than were put there");
   held_.store(held - 1, std::memory_order_relaxed);
+  note_put_aside();
   release(e);
+}
+
+/// Messages put aside take room in a limited mailbox.
+inline void coroutine::note_put_aside() {
+  if (slot_->is(slot::has_policy)) [[unlikely]]
+    kernel_->set_put_aside(id(), held_.load(std::memory_order_relaxed));
 }
 
 bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const envelope&, std::uint64_t),
@@ -252,6 +259,7 @@ verdict coroutine::take(turn& t, envelope& e) {
     x.saved = &e;
   x.saved_last = &e;
   held_.store(held_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  note_put_aside();
   return verdict::kept;
 }
 

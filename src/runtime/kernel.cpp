@@ -69,12 +69,21 @@ bool kernel::put_under_policy(pid to, envelope* e) { return parts_->policies.put
 std::shared_ptr<mailbox_policy> kernel::policy_of(pid who) { return parts_->policies.of(who); }
 std::vector<envelope*> kernel::close_policy(pid who) { return parts_->policies.close(who); }
 void kernel::push_token(pid who) { parts_->policies.push_token(who); }
+void kernel::push_mail_token(pid who) { parts_->policies.push_mail_token(who); }
+void kernel::set_put_aside(pid who, std::size_t count) { parts_->policies.set_put_aside(who, count); }
 void kernel::turn_away(pid to, envelope* e) { parts_->policies.turn_away(to, e); }
 
 // ---- processes
 
 bool kernel::run(slot& p, int budget, turn& t) { return parts_->runner.run(p, budget, t); }
-result<pid> kernel::start(start_letter* first) { return parts_->lifecycle.start(first); }
+result<pid> kernel::start(start_letter* first) {
+  if (first->with.policy != nullptr || table_.has_trace_ids()) [[unlikely]]
+    prepare_start(*first);
+  return parts_->lifecycle.start(first);
+}
+void kernel::prepare_start(start_letter& first) {
+  if (first.with.policy && !mailbox_policy::has_effect(first.with.policy->box)) first.with.policy = nullptr;
+}
 void kernel::before_spawn() {
   if (fault_plan* faults = env_->faults(); faults != nullptr && faults->fails("spawn.allocate")) throw std::bad_alloc{};
 }

@@ -117,6 +117,7 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
   const bool parent_linked = p.is(slot::parent_linked);
   const bool born_linked = p.is(slot::born_linked);
   const bool parent_reports = parent_linked && p.is(slot::parent_reports);
+  const bool has_policy = p.is(slot::has_policy);
   const pid parent = pid::from_parts(table_.node(), p.parent_index, p.parent_serial);
   if (to_destroy != nullptr) p.process = nullptr;
   // From here on the process is not alive for any other process, and its messages are dead letters.
@@ -134,6 +135,8 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
     }
     for (const open_call& c : unanswered) c.fail(kernel_, c.caller, c.call, error_of({loss::kind::ended, &why}));
     answer_requests(rest, me.serial(), why);
+    if (has_policy) [[unlikely]]
+      drop_mail_under_policy(me, why);
   }
   // After its destructors have run, because `freeze_done` means that no code of the process is running.
   if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me, p.side);
@@ -168,6 +171,13 @@ void lifecycle::answer_requests(envelope* from, std::uint32_t serial, const exit
     if (e->serial() != serial || !e->type->is_request() || e->what() != signal::message) continue;
     e->type->drop(kernel_, *e, {loss::kind::ended, &why});
     e->become(signal::done);
+  }
+}
+
+void lifecycle::drop_mail_under_policy(pid me, const exit_reason& why) {
+  for (envelope* e : kernel_.parts().policies.close(me)) {
+    if (!kernel_.crashed()) kernel_.note_dead_letter(me, *e);
+    discard(kernel_, e, {loss::kind::ended, &why});
   }
 }
 
@@ -234,12 +244,7 @@ bool lifecycle::abandon(pid who) {
     const bool fresh = stranded_.emplace(&p, std::move(left)).second;
     ensure(fresh, "a process was abandoned twice");
   }
-  const std::vector<envelope*> left = kernel_.parts().policies.close(who);
   finish(p, given_up, nullptr, stuck_in->next.load(std::memory_order_acquire));
-  for (envelope* e : left) {
-    kernel_.note_dead_letter(who, *e);
-    discard(kernel_, e, {loss::kind::ended, &given_up});
-  }
   release_claim(kernel_, p, *stuck_in);
   kernel_.sched().done_with_stuck(p);
   return true;
@@ -351,6 +356,7 @@ void lifecycle::crash() {
 
 /// Repeats until all mailboxes are empty, because destroying frames and dropping requests sends mail.
 void lifecycle::drop_all_mail() {
+  for (envelope* e : kernel_.parts().policies.close_all()) discard(kernel_, e);
   for (bool again = true; again;) {
     again = false;
     for (std::uint32_t i = 1, end = table_.used(); i < end; ++i) {

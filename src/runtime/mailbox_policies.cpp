@@ -1,10 +1,16 @@
 #include "internal/mailbox_policies.hpp"
 
+#include <optional>
+
 #include "internal/kernel_parts.hpp"
 
 namespace coppice::detail {
 
 envelope* taken_for_head(const slot& p) noexcept {
+  envelope& head = *p.mail.head;
+  if (head.what() == signal::mail)
+    return std::atomic_ref<envelope*>{static_cast<letter<mail_token>&>(head).body.in_hand}.load(
+        std::memory_order_acquire);
   return p.process->type->in_hand != nullptr ? p.process->type->in_hand(*p.process) : nullptr;
 }
 
@@ -37,19 +43,44 @@ void mailbox_policies::push_token(pid who) {
   kernel_.send(who, signal::wake, make_letter<mail_token>(plain<mail_token>));
 }
 
-/// The process that sends now, if it can wait for room in the mailbox of `to`. Nobody: it can't, because it has no fast
-/// lane, sends to itself, or publishes an event, or because the sender is not a process of this runtime.
-pid mailbox_policies::sender_that_can_wait(pid to) const noexcept {
+// Not by `send`: it may hold the token back in a burst, and then the token of another sender would take its message.
+void mailbox_policies::push_mail_token(pid who) {
+  slot& p = table_[who.index()];
+  envelope* token = make_letter<mail_token>(plain<mail_token>);
+  token->tag = envelope::tag_of(who.serial(), signal::mail);
+  if (p.mail.push(token)) kernel_.schedule(p);
+}
+
+void mailbox_policies::set_put_aside(pid who, std::size_t count) {
+  if (const std::shared_ptr<mailbox_policy> policy = of(who)) policy->set_put_aside(kernel_, who, count);
+}
+
+std::vector<envelope*> mailbox_policies::close_all() {
+  std::vector<envelope*> left;
+  for (shard& s : shards_)
+    for (const auto& [who, policy] : std::exchange(s.policies, {}))
+      for (envelope* e : policy->close(kernel_, who)) left.push_back(e);
+  return left;
+}
+
+/// The process that sends now, if it can wait for room in the mailbox of `to`. Nobody: it can't, because it is of a
+/// kind that can't, sends to itself, or publishes an event, or because the sender is not a process of this runtime.
+mailbox_policy::sender mailbox_policies::sender_that_can_wait(pid to) const noexcept {
   const turn* t = turn_here();
-  if (t == nullptr || t->k != &kernel_ || t->publishes || !t->p->is(slot::has_fast_lane)) return {};
+  if (t == nullptr || t->k != &kernel_ || t->publishes) return {};
   const pid sender = table_.pid_of(*t->p);
-  return sender != to ? sender : pid{};
+  // A `kernel_section` must not be nested: the end of the inner one would end the outer one.
+  std::optional<kernel_section> mine;
+  if (t->guard.section.load(std::memory_order_relaxed) % 2 == 0) mine.emplace(*t->p, sender.serial());
+  if ((mine && !*mine) || sender == to || t->p->process == nullptr) return {};
+  return {sender, t->p->process->type->tell_of_room};
 }
 
 bool mailbox_policies::put(pid to, envelope* e) {
   if (e->type->mailbox.bypasses_policy) return false;
   const std::shared_ptr<mailbox_policy> policy = of(to);
   if (policy == nullptr) return false;
+  kernel_.flush_burst();  // signals that this thread has sent before come before the token of this message
   const mailbox_policy::outcome o = policy->put(kernel_, to, e, sender_that_can_wait(to));
   if (o.closed) {
     kernel_.parts().remote.bounce(to, *e, exit_reason::noproc());

@@ -1,14 +1,42 @@
 // Mailboxes with a limit or with priorities.
 #include <algorithm>
+#include <stdexcept>
 
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/mailbox_policy.hpp>
 
-namespace coppice::detail {
+namespace coppice {
+
+result<void> mailbox::check() const {
+  if (waits_at_most.count() <= 0) return fail(errc::invalid, "mailbox: waits_at_most must be positive");
+  if (when_full == when_full::sender_waits && capacity == 0)
+    return fail(errc::invalid, "mailbox: sender_waits needs a capacity");
+  return {};
+}
+
+namespace detail {
+
+namespace {
+void refuse_nonsense(const coppice::mailbox& how) {
+  if (const auto sensible = how.check(); !sensible) throw std::invalid_argument{std::string{sensible.error().text()}};
+}
+}  // namespace
+
+std::shared_ptr<mailbox_policy> make_policy_of_spec(const coppice::mailbox& how) {
+  refuse_nonsense(how);
+  return std::make_shared<mailbox_policy>(how, mailbox_policy::tokens::each);
+}
+
+std::shared_ptr<mailbox_policy> make_policy(const coppice::mailbox& how, mailbox_policy::tokens which) {
+  if (how == coppice::mailbox{}) [[likely]]
+    return nullptr;
+  refuse_nonsense(how);
+  return mailbox_policy::has_effect(how) ? std::make_shared<mailbox_policy>(how, which) : nullptr;
+}
 
 std::size_t mailbox_policy::level_of(const envelope& e) const noexcept {
   int level = usual_level;
-  if (by_priority_ && e.type->mailbox.priority != nullptr) {
+  if (box.by_priority && e.type->mailbox.priority != nullptr) {
     try {
       level = e.type->mailbox.priority(e);
     } catch (...) {  // NOLINT(bugprone-empty-catch): a `priority` that throws must not fail the sender
@@ -17,9 +45,11 @@ std::size_t mailbox_policy::level_of(const envelope& e) const noexcept {
   return static_cast<std::size_t>(std::clamp(level, 0, levels - 1));
 }
 
-void mailbox_policy::add(envelope* e) {
-  mail_.at(level_of(*e)).push_back(e);
+std::deque<envelope*>& mailbox_policy::add(envelope* e) {
+  std::deque<envelope*>& level = mail_.at(level_of(*e));
+  level.push_back(e);
   ++size_;
+  return level;
 }
 
 /// Removes the oldest message of the lowest level that has one, up to `highest`. Null: none of these may be dropped.
@@ -36,7 +66,7 @@ envelope* mailbox_policy::remove_oldest(std::size_t highest) {
   return nullptr;
 }
 
-mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, pid sender) {
+mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, sender from) {
   const std::scoped_lock lock{mutex_};
   if (closed_) return {.closed = true};
   if (e->type->mailbox.never_dropped && !waiting_.empty()) {  // behind those that wait for room
@@ -44,25 +74,61 @@ mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, pid 
     return {};
   }
   envelope* dropped = nullptr;
-  if (capacity_ != no_limit && size_ >= capacity_ && !e->type->mailbox.never_dropped) {
-    if (when_full_ == when_full::sender_waits && sender) {
-      waiting_.push_back({sender, e});
-      tell_(k, sender, to, true);
+  if (!has_room() && !e->type->mailbox.never_dropped) {
+    if (box.when_full == when_full::sender_waits && from.tell != nullptr) {
+      waiting_.push_back({from, e});
+      from.tell(k, from.who, to, true);
       return {};
     }
     ++dropped_;
-    if (when_full_ != when_full::drop_oldest) return {.dropped = e};
+    if (box.when_full != when_full::drop_oldest) return {.dropped = e};
     dropped = remove_oldest(level_of(*e));
     if (dropped == nullptr) return {.dropped = e};
   }
-  add(e);
-  return {.dropped = dropped, .wake = !std::exchange(told_, true)};
+  if (tokens_ == tokens::one) {
+    add(e);
+    return {.dropped = dropped, .wake = !std::exchange(told_, true)};
+  }
+  std::deque<envelope*>& level = add(e);
+  // The token of a dropped message serves for the new one, so that the queue has no more tokens than there is mail.
+  if (dropped == nullptr) {
+    try {
+      k.push_mail_token(to);
+    } catch (...) {  // no memory: nothing was sent
+      level.pop_back();
+      --size_;
+      throw;
+    }
+  }
+  return {.dropped = dropped};
+}
+
+/// Gives the messages that wait for room the room that there is now.
+void mailbox_policy::admit_waiting(kernel& k, pid owner) {
+  while (!waiting_.empty() && has_room()) {
+    const waiting next = waiting_.front();
+    waiting_.pop_front();
+    if (tokens_ == tokens::each) k.push_mail_token(owner);
+    add(next.mail);
+    if (next.from.tell != nullptr) next.from.tell(k, next.from.who, owner, false);
+  }
+}
+
+void mailbox_policy::set_put_aside(kernel& k, pid owner, std::size_t count) {
+  const std::scoped_lock lock{mutex_};
+  aside_ = count;
+  admit_waiting(k, owner);
+}
+
+std::deque<envelope*>* mailbox_policy::highest_level_with_mail() {
+  const auto highest = std::find_if(mail_.rbegin(), mail_.rend(), [](const auto& level) { return !level.empty(); });
+  return highest != mail_.rend() ? &*highest : nullptr;
 }
 
 envelope* mailbox_policy::take(kernel& k, pid owner) {
   const std::scoped_lock lock{mutex_};
-  const auto highest = std::find_if(mail_.rbegin(), mail_.rend(), [](const auto& level) { return !level.empty(); });
-  if (highest == mail_.rend()) {
+  std::deque<envelope*>* highest = highest_level_with_mail();
+  if (highest == nullptr) {
     told_ = false;
     return nullptr;
   }
@@ -70,12 +136,7 @@ envelope* mailbox_policy::take(kernel& k, pid owner) {
   highest->pop_front();
   ensure(size_ > 0, "a mailbox policy counts less mail than it has");
   --size_;
-  if (!waiting_.empty()) {
-    const waiting next = waiting_.front();
-    waiting_.pop_front();
-    add(next.mail);
-    if (next.sender) tell_(k, next.sender, owner, false);
-  }
+  admit_waiting(k, owner);
   return e;
 }
 
@@ -90,17 +151,17 @@ std::vector<envelope*> mailbox_policy::close(kernel& k, pid owner) {
   size_ = 0;
   for (const waiting& w : waiting_) {
     left.push_back(w.mail);
-    if (w.sender) tell_(k, w.sender, owner, false);
+    if (w.from.tell != nullptr) w.from.tell(k, w.from.who, owner, false);
   }
   waiting_.clear();
   return left;
 }
 
-std::vector<envelope*> mailbox_policy::withdraw(pid sender) {
+std::vector<envelope*> mailbox_policy::withdraw(pid from) {
   const std::scoped_lock lock{mutex_};
   std::vector<envelope*> back;
   std::erase_if(waiting_, [&](const waiting& w) {
-    if (w.sender != sender) return false;
+    if (w.from.who != from) return false;
     back.push_back(w.mail);
     return true;
   });
@@ -121,4 +182,5 @@ std::uint64_t mailbox_policy::dropped() {
   return dropped_;
 }
 
-}  // namespace coppice::detail
+}  // namespace detail
+}  // namespace coppice

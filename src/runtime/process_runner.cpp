@@ -218,6 +218,7 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
     case signal::notice:
     case signal::wait_over:
     case signal::wake: return offer(p, e, t);
+    case signal::mail: return receive_under_policy(p, e, t);
     default: parts_.links.apply(p, e); return drop(e);
   }
 } catch (const broken_invariant& broken) {
@@ -229,6 +230,19 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
 verdict process_runner::offer_as_message(slot& p, envelope& e, turn& t) {
   e.become(signal::message);
   return offer(p, e, t);
+}
+
+verdict process_runner::receive_under_policy(slot& p, envelope& token, turn& t) {
+  const pid me = table_.pid_of(p);
+  const std::shared_ptr<mailbox_policy> policy = parts_.policies.of(me);
+  envelope* mail = policy != nullptr ? policy->take(kernel_, me) : nullptr;
+  ensure(mail != nullptr, "a process has more mail tokens than mail");
+  std::atomic_ref<envelope*>{static_cast<letter<mail_token>&>(token).body.in_hand}.store(mail,
+                                                                                         std::memory_order_release);
+  const verdict v = offer_as_message(p, *mail, t);
+  if (v == verdict::kept) return verdict::alive;  // the body keeps the message, not the token
+  release(mail);
+  return v;
 }
 
 verdict process_runner::drop(envelope& e) {
@@ -325,10 +339,6 @@ void process_runner::end_unborn(slot& p, envelope& first, const turn& t) {
     (void)drop(first);
   }
   first.become(signal::done);
-  for (envelope* e : parts_.policies.close(me)) {
-    kernel_.note_dead_letter(me, *e);
-    discard(kernel_, e, {loss::kind::ended, &t.ending});
-  }
 }
 
 }  // namespace coppice::detail

@@ -287,7 +287,8 @@ bool node::holds(const stuck& s, const detail::slot& p) noexcept {
     case detail::signal::down:
     case detail::signal::timeout:
     case detail::signal::wait_over:
-    case detail::signal::wake: return true;
+    case detail::signal::wake:
+    case detail::signal::mail: return true;
     default: return false;
   }
 }

@@ -39,6 +39,9 @@ class child_check {
     times();
     if (spec_.start && spec_.start.kind() == detail::recipe::kind::function) start_function();
     waits();
+    if (!spec_.mailbox) return;
+    if (const auto sensible = spec_.mailbox->check(); !sensible)
+      refuse(errc::invalid, std::string{sensible.error().text()});
   }
 
  private:
@@ -72,6 +75,8 @@ class child_check {
       refuse(errc::bad_combination, "start_within and a start function: the function must limit its own time");
     if (!spec_.name.empty())
       refuse(errc::bad_combination, "name and a start function: the function must register the name itself");
+    if (spec_.mailbox)
+      refuse(errc::bad_combination, "mailbox and a start function: the function must give it to the process itself");
   }
 
   void waits() {

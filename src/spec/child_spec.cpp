@@ -40,6 +40,7 @@ void apply(child_spec& spec, const child_settings<Text>& changes) {
   if (changes.backoff) spec.backoff = *changes.backoff;
   if (changes.retry_first_start) spec.retry_first_start = *changes.retry_first_start;
   if (changes.start_within) spec.start_within = *changes.start_within;
+  if (changes.mailbox) spec.mailbox = *changes.mailbox;
 }
 
 }  // namespace

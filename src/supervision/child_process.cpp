@@ -30,6 +30,7 @@ result<pid> spawn_by(self& me, const child_spec& spec, std::uint64_t number) {
   try {
     birth with{.parent = me.id(), .linked = true, .parent_reports = true, .ack = number};
     if (!spec.name.empty()) with.called = birth::by(spec.name, {});
+    if (spec.mailbox) with.policy = make_policy_of_spec(*spec.mailbox);
     return spec.start.how().spawn(me.host(), std::move(with));
   } catch (...) {
     return fail(errc::start_failed, reason_of_failure(*turn_here()).to_string());

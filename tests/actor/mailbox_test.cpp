@@ -4,6 +4,7 @@
 #include <set>
 
 #include <coppice/runtime/runtime.hpp>
+#include <coppice/supervision/supervisor.hpp>
 
 #include "studio.hpp"
 
@@ -69,6 +70,34 @@ TEST(bounded_mailbox, is_of_each_actor_also_when_they_share_their_props) {
   flood(s, one, 2);
   flood(s, other, 2);
   EXPECT_EQ(s.heard().size(), 4U);
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+
+task<> supervises_one(self& me, child_spec spec, pid* child) {
+  supervisor_spec tree{.children = {std::move(spec)}};
+  const result<ref<supervisor>> top = co_await start<supervisor>(me, std::move(tree));
+  const result<child_info> found = co_await which_child(*top, "player");
+  *child = found->who;
+}
+TEST(bounded_mailbox, of_a_child_spec_replaces_that_of_the_props) {
+  stage s;
+  const auto role = s.role("a").with(bounded(1, when_full::drop_newest));
+  pid a;
+  s.rt.spawn(supervises_one, child<any_actor>(role).with({.mailbox = mailbox{.capacity = 3}}), &a);
+  (void)s.heard();
+  for (int i = 0; i < 5; ++i) s.rt.send(a, note{std::to_string(i)});
+  EXPECT_EQ(s.heard(), (lines{"a: 0", "a: 1", "a: 2"}));
+  EXPECT_EQ(s.dead_letters(), 2U);
+}
+
+TEST(bounded_mailbox, of_a_child_spec_can_lift_the_limit_of_the_props) {
+  stage s;
+  const auto role = s.role("a").with(bounded(1, when_full::drop_newest));
+  pid a;
+  s.rt.spawn(supervises_one, child<any_actor>(role).with({.mailbox = mailbox{}}), &a);
+  (void)s.heard();
+  for (int i = 0; i < 5; ++i) s.rt.send(a, note{std::to_string(i)});
+  EXPECT_EQ(s.heard().size(), 5U);
   EXPECT_EQ(s.dead_letters(), 0U);
 }
 
@@ -138,6 +167,48 @@ TEST(waiting_senders, take_no_mail_until_there_is_room) {
     if (l.starts_with("slow: ") && l.size() == 7) of_slow.push_back(l);
   EXPECT_EQ(of_slow, (lines{"slow: 0", "slow: 1", "slow: 2"}));
   EXPECT_EQ(s.dead_letters(), 0U);
+}
+
+task<> takes_notes_slowly(self& me, std::shared_ptr<lines> book) {
+  for (;;) {
+    co_await me.sleep(1s);
+    const note m = co_await me.receive<note>();
+    book->push_back("slow: " + m.text);
+  }
+}
+TEST(waiting_senders, wait_for_room_in_the_mailbox_of_a_process_too) {
+  stage s;
+  const auto b = s.enter("b");
+  const spawn_options room_for_one{.mailbox = {.capacity = 1, .when_full = when_full::sender_waits}};
+  const auto book = std::make_shared<lines>();
+  const pid slow = *s.rt.spawn(room_for_one, takes_notes_slowly, book);
+  (void)s.heard();
+  s.in(b, [slow](context& me) {
+    for (int i = 0; i < 4; ++i) me.send(slow, note{std::to_string(i)});
+  });
+  s.tell(b, "mine");
+  EXPECT_EQ(s.heard(), lines{}) << "b waits";
+  s.pass(5s);
+  EXPECT_EQ(s.heard(), (lines{"b: mine"}));
+  EXPECT_EQ(*book, (lines{"slow: 0", "slow: 1", "slow: 2", "slow: 3"}));
+  EXPECT_EQ(s.dead_letters(), 0U);
+}
+TEST(waiting_senders, of_a_process_that_takes_nothing_go_on_after_a_while) {
+  stage s;
+  const auto b = s.enter("b");
+  const spawn_options room_for_one{
+      .mailbox = {.capacity = 1, .when_full = when_full::sender_waits, .waits_at_most = 2s}};
+  const pid deaf = *s.rt.spawn(room_for_one, +[](self& me) -> task<> { co_await me.sleep(1h); });
+  (void)s.heard();
+  s.in(b, [deaf](context& me) {
+    for (int i = 0; i < 3; ++i) me.send(deaf, note{std::to_string(i)});
+  });
+  s.tell(b, "mine");
+  s.pass(1900ms);
+  EXPECT_EQ(s.heard(), lines{});
+  s.pass(200ms);
+  EXPECT_EQ(s.heard(), (lines{"b: mine"}));
+  EXPECT_EQ(s.dead_letters(), 1U) << "one is put aside, and one was let in while the process looked at the first";
 }
 
 TEST(waiting_senders, go_on_after_a_while_and_their_message_is_a_dead_letter) {

@@ -57,6 +57,15 @@ TEST(guide_receive, takes_what_is_wanted_and_leaves_the_rest) {
   EXPECT_FALSE(rt.alive(p));
 }
 
+TEST(guide_receive, a_limited_mailbox_drops_the_oldest) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  const spawn_options limited{.mailbox = {.capacity = 1000, .when_full = when_full::drop_oldest}};
+  const result<pid> made = rt.spawn(limited, takes_orders);
+  for (int i = 0; i < 1001; ++i) rt.send(*made, hello{"world"});
+  EXPECT_EQ(rt.counters().dead_letters, 1U);
+}
+
 class counter {
  public:
   struct bump {  // a call names its reply

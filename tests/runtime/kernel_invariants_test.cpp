@@ -166,7 +166,7 @@ template struct reach_held<&coroutine::held_>;
 
 TEST(kernel_invariant, a_mailbox_policy_counts_its_mail) {
   runtime rt{quiet()};
-  mailbox_policy policy{mailbox_policy::no_limit, when_full::drop_newest, false, 0ns, nullptr};
+  mailbox_policy policy{{}, mailbox_policy::tokens::one};
   letter<ping>* mail = make_letter<ping>(plain<ping>);
   EXPECT_TRUE(policy.put(rt.host(), {}, mail, {}).wake);
   count_in(policy) = 0;

@@ -55,6 +55,16 @@ TEST(check_child, refuses_times_that_make_no_sense) {
   EXPECT_TRUE(check(good().with({.start_within = 1ns})));
 }
 
+task<start_result> starts_something(self&) { co_return start_result{ignored{}}; }
+
+TEST(check_child, refuses_a_mailbox_that_makes_no_sense) {
+  expect_refused(good().with({.mailbox = mailbox{.when_full = when_full::sender_waits}}), errc::invalid,
+                 "sender_waits needs a capacity");
+  expect_refused(child(starts_something).with({.id = "a", .mailbox = mailbox{.capacity = 5}}), errc::bad_combination,
+                 "mailbox and a start function");
+  EXPECT_TRUE(check(good().with({.mailbox = mailbox{.capacity = 5}})));
+}
+
 TEST(check_child, refuses_a_significant_child_of_a_supervisor_that_does_not_care) {
   expect_refused(good().with({.restart = restart::transient, .significant = true}), errc::bad_combination,
                  "auto_shutdown");

@@ -119,7 +119,8 @@ TEST(child, with_changes_what_it_is_told_and_nothing_else) {
                                                        .shutdown = shutdown::brutal_kill(),
                                                        .type = child_type::supervisor,
                                                        .backoff = wait,
-                                                       .start_within = 1s});
+                                                       .start_within = 1s,
+                                                       .mailbox = mailbox{.capacity = 7}});
   EXPECT_EQ(other.id, "plain_server");
   EXPECT_EQ(other.name, "n");
   EXPECT_EQ(other.restart, restart::temporary);
@@ -127,6 +128,7 @@ TEST(child, with_changes_what_it_is_told_and_nothing_else) {
   EXPECT_EQ(other.type, child_type::supervisor);
   EXPECT_EQ(other.backoff, wait);
   EXPECT_EQ(other.start_within, 1s);
+  EXPECT_EQ(other.mailbox, mailbox{.capacity = 7});
 }
 
 TEST(child, with_may_be_used_again_and_the_last_word_counts) {

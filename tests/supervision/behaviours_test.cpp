@@ -29,6 +29,37 @@ TEST(behaviour_children, an_agent_begins_anew_with_its_first_value) {
   EXPECT_EQ(f.ask(agents::get(second, same)), 41);
 }
 
+struct line {
+  int n = 0;
+};
+struct writes_lines {
+  using protocol = coppice::protocol<line>;
+  static constexpr child_defaults supervision{.mailbox = mailbox{.capacity = 2}};
+  void handle(line m) const { into->push_back(m.n); }
+  std::vector<int>* into;
+};
+task<> waits_for_nothing(self& me) { co_await me.sleep(24h); }
+
+TEST(behaviour_children, have_the_mailbox_of_their_spec_after_each_start) {
+  family f;
+  std::vector<int> lines_written;
+  const mailbox three{.capacity = 3};
+  ASSERT_TRUE(f.start({.limit = {.restarts = 10, .within = 1h},
+                       .children = {child<writes_lines>(&lines_written),
+                                    child<writes_lines>(&lines_written).with({.id = "wide", .mailbox = three}),
+                                    child(waits_for_nothing).with({.id = "deaf", .mailbox = three})}}));
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [id, room] : {std::pair{"writes_lines", 2U}, {"wide", 3U}, {"deaf", 3U}}) {
+      const pid who = f.ask(which_child(f.tree, id))->who;
+      const std::uint64_t before = f.rt().counters().dead_letters;
+      for (int i = 0; i < 5; ++i) f.rt().send(who, line{i});
+      EXPECT_EQ(f.rt().counters().dead_letters - before, 5U - room) << id;
+      f.rt().kill(who);
+      f.settle();
+    }
+  }
+}
+
 using names = registry<std::string>;
 struct never {};
 task<> registers(self& me, names in) {

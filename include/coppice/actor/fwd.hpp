@@ -6,7 +6,6 @@ namespace coppice::actor {
 class behaviour;
 class context;
 struct any_actor;
-struct mailbox;  // NOLINT(bugprone-forward-declaration-namespace): defined in mailbox.hpp; detail has another one
 struct restarting;
 struct started;
 struct stopped;

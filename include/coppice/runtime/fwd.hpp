@@ -15,6 +15,7 @@ class transport;
 struct down;
 struct exited;
 struct became_idle;
+struct mailbox;  // NOLINT(bugprone-forward-declaration-namespace): defined in mailbox.hpp; detail has another one
 struct runtime_options;
 struct spawn_options;
 struct timed_out;

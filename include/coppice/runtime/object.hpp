@@ -47,6 +47,7 @@ template <class T, class M>
 consteval message_type handled_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<M>), .drop = &drop_body<M>};
   type.relocate = &relocate_body<M>;
+  type.mailbox = traits_of<M, M, itself<M>>::mailbox();
   if constexpr (waits<T>) {
     type.server.run = &run_cast<T, M>;
     type.server.for_server = &server_mark<T>;
@@ -62,6 +63,7 @@ consteval message_type handled_request_type() {
   message_type type{.name = type_name<M>(), .size = sizeof(letter<request_body<M>>), .drop = &drop_request<M>};
   type.fail = &fail_request<M>;
   type.relocate = &relocate_body<request_body<M>>;
+  type.mailbox = traits_of<M, request_body<M>, in_request<M>>::mailbox();
   if constexpr (waits<T>) {
     type.server.run = &run_call<T, M>;
     type.server.for_server = &server_mark<T>;

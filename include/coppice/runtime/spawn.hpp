@@ -1,6 +1,7 @@
 #pragma once
 /// Starting processes: the code that `self::spawn...` and `runtime::spawn...` share.
 #include <coppice/runtime/blocking.hpp>
+#include <coppice/runtime/detail/mailbox_policy.hpp>
 #include <coppice/runtime/object.hpp>
 #include <coppice/runtime/operation.hpp>
 
@@ -122,10 +123,11 @@ template <class T, class... Args>
   }
 }
 
-/// Without a parent the link is ignored.
+/// Without a parent the link is ignored. Throws `std::invalid_argument` if the mailbox makes no sense.
 inline birth birth_with(const spawn_options& options, pid parent) {
   birth with{.parent = parent, .linked = options.link && parent};
   with.called = birth::by(std::string{options.name}, std::string{options.label});
+  with.policy = make_policy(options.mailbox, mailbox_policy::tokens::each);
   return with;
 }
 

@@ -4,6 +4,7 @@
 
 #include <coppice/base/error.hpp>
 #include <coppice/base/option_text.hpp>
+#include <coppice/runtime/mailbox.hpp>
 
 namespace coppice {
 
@@ -22,6 +23,9 @@ struct spawn_options {
   /// For `start`: a process that is not initialised in time is killed. Ignored by `spawn`, which never waits. Default:
   /// no limit.
   std::chrono::nanoseconds within = forever;
+  /// How many messages may wait for the process. Values that make no sense throw `std::invalid_argument`. Default: no
+  /// limit.
+  coppice::mailbox mailbox{};
 };
 
 /// No process could be started: the table is full, or the runtime is stopping.

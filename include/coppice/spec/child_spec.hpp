@@ -88,7 +88,7 @@ class child_start {
 };
 
 /// The settings of a child that differ from the defaults. An empty text or optional leaves the setting as it is. To
-/// remove a name or a backoff that a type states, set the field of the `child_spec`.
+/// remove a name, a backoff or a mailbox that a type states, set the field of the `child_spec`.
 template <class Text>
 struct child_settings {
   Text id{};
@@ -104,6 +104,8 @@ struct child_settings {
   std::optional<bool> retry_first_start{};
   /// If the start takes longer, the process is killed, and the start has failed.
   std::optional<std::chrono::nanoseconds> start_within{};
+  /// How many messages may wait for the process.
+  std::optional<coppice::mailbox> mailbox{};
 };
 
 /// What a type states about itself: `static constexpr child_defaults supervision{.restart = restart::transient};`. Its
@@ -131,6 +133,9 @@ struct child_spec {
   detail::boxed<coppice::backoff> backoff{};
   /// If the start takes longer, the process is killed, and the start has failed. Default: without limit.
   std::chrono::nanoseconds start_within = forever;
+  /// How many messages may wait for the process. Of an actor, this replaces the mailbox of its props. Default: no
+  /// limit.
+  detail::boxed<coppice::mailbox> mailbox{};
 
   /// A copy with some settings changed.
   [[nodiscard]] child_spec with(const child_options& changes) const&;

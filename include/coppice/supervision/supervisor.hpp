@@ -62,6 +62,7 @@ struct upgrade {
 };
 /// From a supervisor to itself: repeat a start that has failed.
 struct retry_start {
+  static constexpr bool bypasses_policy = true;
   std::uint64_t number;
 };
 }  // namespace calls

@@ -62,6 +62,7 @@ class lifecycle {
   [[nodiscard]] std::uint32_t take_slot();
   void push_start(slot& p, start_letter* first);
   void answer_requests(envelope* from, std::uint32_t serial, const exit_reason& why);
+  void drop_mail_under_policy(pid me, const exit_reason& why);
   void fail_pending_replies(const side_block& side, const exit_reason& why);
   [[nodiscard]] static bool holds_failure(const side_block& side);
   void log_failure(pid me, const exit_reason& why, log_level level, const std::optional<name_table::entry>& texts);

@@ -28,7 +28,14 @@ class mailbox_policies {
   [[nodiscard]] bool put(pid to, envelope* e);
   /// Drops a message for which there is no room: a dead letter, or an error for its caller.
   void turn_away(pid to, envelope* e);
+  /// Sends an actor the signal that its policy has mail.
   void push_token(pid who);
+  /// Puts a token for one message into the queue of another process, behind everything this thread has sent before.
+  void push_mail_token(pid who);
+  /// See `mailbox_policy::set_put_aside`.
+  void set_put_aside(pid who, std::size_t count);
+  /// The mail of all processes, when the runtime ends.
+  [[nodiscard]] std::vector<envelope*> close_all();
 
  private:
   struct shard {
@@ -36,7 +43,7 @@ class mailbox_policies {
     std::unordered_map<pid, std::shared_ptr<mailbox_policy>> policies;
   };
   [[nodiscard]] shard& near(pid who) noexcept { return shards_[who.index() % shards_.size()]; }
-  [[nodiscard]] pid sender_that_can_wait(pid to) const noexcept;
+  [[nodiscard]] mailbox_policy::sender sender_that_can_wait(pid to) const noexcept;
 
   kernel& kernel_;
   process_table& table_;

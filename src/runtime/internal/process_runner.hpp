@@ -25,6 +25,8 @@ class process_runner {
   [[nodiscard]] verdict offer(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict handle_rare(slot& p, envelope& e, turn& t);
   [[nodiscard]] verdict handle_observed(slot& p, envelope& e, turn& t);
+  /// Offers the next message of the mailbox policy, in the place of its token.
+  [[nodiscard, gnu::noinline]] verdict receive_under_policy(slot& p, envelope& token, turn& t);
   [[nodiscard]] verdict begin(slot& p, start_letter& first, turn& t);
   [[nodiscard]] ahead look_ahead(slot& p, envelope* from, turn& t);
   [[nodiscard, gnu::noinline]] ahead look_while_frozen(slot& p, envelope* from, turn& t);

@@ -142,9 +142,6 @@ struct actor_core : life_status {
   bool initialised = false;
 };
 
-/// Null: the mailbox has neither a limit nor priorities.
-[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy(const actor_settings& s);
-
 /// Calls `run` as a handler of the actor: an exception is a failure of the actor, `exit_with` a stop, and a broken
 /// invariant of this library the end of its process.
 template <class F>

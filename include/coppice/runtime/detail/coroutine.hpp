@@ -77,6 +77,7 @@ class coroutine final : public body, public self {
   [[nodiscard]] verdict drain(turn& t);
   void remove_saved(envelope* before, envelope* e);
   [[gnu::noinline]] void wait_with_limit(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout);
+  void note_put_aside();
   void end_wait_after_queued_signals();
   void arm(time_point due);
   void disarm();

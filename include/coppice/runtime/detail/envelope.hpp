@@ -50,6 +50,7 @@ enum class signal : std::uint16_t {
   wake,       // ends a yield, brings the result of blocking work, or wakes an actor for work outside of its queue
   done,       // an empty envelope; its signal, if it had one, was handled before its turn
   seen,       // was a message or `done`; marks how far the fast lane has searched
+  mail,       // a token in the place of a message that waits in the mailbox policy of a process that is not an actor
 };
 
 /// Why a message is dropped instead of received.
@@ -263,13 +264,16 @@ struct traits_of {
   static envelope* copy(const envelope& e) {
     return make_letter<Payload>(*e.type, static_cast<const letter<Payload>&>(e).body);
   }
+  static consteval mailbox_traits mailbox() {
+    mailbox_traits traits{.bypasses_policy = bypasses_policy<M>, .keeps_receive_timeout = keeps_receive_timeout<M>};
+    if constexpr (requires(const M& m) { m.priority(); } || has_constant_priority<M>) traits.priority = &priority;
+    return traits;
+  }
   static consteval void add_to(message_type& type) {
-    if constexpr (requires(const M& m) { m.priority(); } || has_constant_priority<M>) type.mailbox.priority = &priority;
+    type.mailbox = mailbox();
     if constexpr (requires(const M& m) { m.routing_key(); }) type.routing.key = &key;
     // std::is_copy_constructible is not enough: it is also true for a vector of elements that can't be copied.
     if constexpr (std::is_trivially_copyable_v<M> || can_be_broadcast<M>) type.routing.copy = &copy;
-    type.mailbox.bypasses_policy = bypasses_policy<M>;
-    type.mailbox.keeps_receive_timeout = keeps_receive_timeout<M>;
   }
 };
 

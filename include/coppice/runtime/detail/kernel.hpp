@@ -141,8 +141,12 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] std::shared_ptr<mailbox_policy> policy_of(pid who);
   /// Called when the process ends: returns the mail left in its policy and releases the senders that wait for room.
   [[nodiscard]] std::vector<envelope*> close_policy(pid who);
-  /// Sends the process the signal that its policy has mail.
+  /// Sends an actor the signal that its policy has mail.
   void push_token(pid who);
+  /// Puts a token for one message of its policy into the queue of another process.
+  void push_mail_token(pid who);
+  /// For a process that has a policy: how many messages it has put aside.
+  void set_put_aside(pid who, std::size_t count);
   /// Drops mail that a full mailbox has no room for: it becomes a dead letter, or its caller gets an error.
   void turn_away(pid to, envelope* e);
   [[nodiscard]] bool has_fast_lane(pid who) const noexcept {
@@ -295,6 +299,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
  private:
   [[nodiscard]] log_level level_of(log_part part) const noexcept;
+  [[gnu::noinline]] void prepare_start(start_letter& first);
   void send_elsewhere(pid to, envelope* e);
   [[nodiscard]] bool put_under_policy(pid to, envelope* e);
   void note_busy(turn& t, slot& p) noexcept {

@@ -1,18 +1,21 @@
 #pragma once
 /// A mailbox with a limit or with priorities. Its mail waits in the policy, which can refuse messages and make senders
-/// wait; a token in the queue of the process says that the policy has mail.
+/// wait; tokens in the queue of the process say that the policy has mail.
 #include <array>
 #include <deque>
 #include <mutex>
 
 #include <coppice/runtime/detail/kernel.hpp>
-#include <coppice/runtime/when_full.hpp>
+#include <coppice/runtime/mailbox.hpp>
 #include <coppice/runtime/observe.hpp>
 
 namespace coppice::detail {
 
 /// The token: tells a process that its mailbox policy has mail.
-struct mail_token {};
+struct mail_token {
+  /// The message being handled in the place of this token; read by a thread that abandons the process. Not of actors.
+  envelope* in_hand = nullptr;
+};
 
 /// Thread safety: any thread, except `take` and `close`: only the owner of the process.
 class mailbox_policy {
@@ -20,55 +23,72 @@ class mailbox_policy {
   static constexpr int levels = 8;
   static constexpr int usual_level = 4;
   static constexpr std::size_t no_limit = 0;
-  /// Tells a sender that it has to wait for room, or that it no longer has to. Called with the policy locked, so that
-  /// the two signals are sent in this order.
-  using tell = void (*)(kernel&, pid sender, pid receiver, bool waits);
+  enum class tokens : std::uint8_t {
+    one,   ///< for actors: one token while there is mail. The actor sends itself the next one
+    each,  ///< for other processes: a token for each message, which keeps the place of the message among the signals
+  };
+  /// A process that can wait for room. By default nobody, so the sender can't wait.
+  struct sender {
+    pid who{};
+    /// Called with the policy locked, so that the signals about the beginning and the end of a wait keep their order.
+    decltype(body_type::tell_of_room) tell = nullptr;
+  };
 
-  mailbox_policy(std::size_t capacity, when_full what, bool by_priority, std::chrono::nanoseconds most,
-                 tell sender) noexcept
-      : waits_at_most{most}, capacity_{capacity}, when_full_{what}, by_priority_{by_priority}, tell_{sender} {}
+  mailbox_policy(const coppice::mailbox& how, tokens which) noexcept : box{how}, tokens_{which} {}
   mailbox_policy(const mailbox_policy&) = delete;
   mailbox_policy& operator=(const mailbox_policy&) = delete;
 
   struct outcome {
     envelope* dropped = nullptr;  ///< the caller must drop it: the new envelope, or an older one that made room for it
-    bool wake = false;            ///< the caller must send the process a token
+    bool wake = false;            ///< the caller must send the actor a token
     bool closed = false;          ///< the process is ending, and the envelope was not taken
   };
-  /// Takes an envelope. `sender`: an actor that can wait for room; nobody: the sender can't wait.
-  [[nodiscard]] outcome put(kernel& k, pid to, envelope* e, pid sender);
-  /// The next envelope. Null: there is none, and the process needs a new token for the next one.
+  [[nodiscard]] outcome put(kernel& k, pid to, envelope* e, sender from);
+  /// The next envelope. Null: there is none, and an actor needs a new token for the next one.
   [[nodiscard]] envelope* take(kernel& k, pid owner);
   /// Returns the mail that is left and releases the senders that wait. From here on `put` takes nothing.
   [[nodiscard]] std::vector<envelope*> close(kernel& k, pid owner);
-  /// Removes and returns the messages of `sender` that still wait for room.
-  [[nodiscard]] std::vector<envelope*> withdraw(pid sender);
+  /// Removes and returns the messages of a sender that still wait for room.
+  [[nodiscard]] std::vector<envelope*> withdraw(pid from);
+  /// How many messages the process has taken and put aside: they take room too.
+  void set_put_aside(kernel& k, pid owner, std::size_t count);
   /// Counts the messages by type, also those that wait for room. Returns their number.
   [[nodiscard]] std::size_t count(std::vector<mail_count>& by_type);
   [[nodiscard]] std::uint64_t dropped();
+  /// False: the process is as well off without a policy.
+  [[nodiscard]] static bool has_effect(const coppice::mailbox& how) noexcept {
+    return how.capacity != no_limit || how.by_priority;
+  }
 
-  const std::chrono::nanoseconds waits_at_most;  // how long a sender waits for room
+  const coppice::mailbox box;
 
  private:
   struct waiting {
-    pid sender{};
+    sender from{};
     envelope* mail = nullptr;
   };
+  [[nodiscard]] bool has_room() const noexcept { return box.capacity == no_limit || size_ + aside_ < box.capacity; }
   [[nodiscard]] std::size_t level_of(const envelope& e) const noexcept;
-  void add(envelope* e);
+  std::deque<envelope*>& add(envelope* e);
+  [[nodiscard]] std::deque<envelope*>* highest_level_with_mail();
   [[nodiscard]] envelope* remove_oldest(std::size_t highest);
+  void admit_waiting(kernel& k, pid owner);
 
-  const std::size_t capacity_;
-  const when_full when_full_;
-  const bool by_priority_;
-  const tell tell_;
+  const tokens tokens_;
   std::mutex mutex_;
   std::array<std::deque<envelope*>, levels> mail_;
   std::deque<waiting> waiting_;
   std::size_t size_ = 0;
+  std::size_t aside_ = 0;
   std::uint64_t dropped_ = 0;
-  bool told_ = false;  // a token was sent, and `take` has not found the policy empty since
+  bool told_ = false;  // with one token: it was sent, and `take` has not found the policy empty since
   bool closed_ = false;
 };
+
+/// For a child spec. Also if the mailbox has neither a limit nor priorities: then it lifts the limit in an actor's
+/// props. Throws `std::invalid_argument` if its values make no sense.
+[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy_of_spec(const coppice::mailbox& how);
+/// Null: the mailbox has neither a limit nor priorities. Throws `std::invalid_argument` if its values make no sense.
+[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy(const coppice::mailbox& how, mailbox_policy::tokens which);
 
 }  // namespace coppice::detail

@@ -17,6 +17,7 @@ namespace detail {
 
 /// The message of `stop`: the server stops with this reason. Handlers never see it.
 struct stop_order {
+  static constexpr bool bypasses_policy = true;
   exit_reason reason;
 };
 
@@ -43,6 +44,7 @@ struct idle_watch {
   bool armed = false;
 };
 struct idle_check {
+  static constexpr bool bypasses_policy = true;
   std::uint32_t handled;
   std::uint32_t number;
 };

@@ -55,6 +55,7 @@ extern constinit thread_local turn* current_turn
 }
 
 /// Guards kernel code that a process calls and that touches its slot: meanwhile the process can't be abandoned.
+/// Must not be nested.
 class kernel_section {
  public:
   kernel_section(slot& me, std::uint32_t serial) noexcept : turn_{current_turn} {
