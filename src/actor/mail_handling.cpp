@@ -108,6 +108,7 @@ void mail_handling::replay() {
 void mail_handling::receive_outside_of_queue(envelope& e) {
   ensure(me_.mail_in_hand.load(std::memory_order_relaxed) == nullptr, "an actor handles two messages at once");
   const message_in_hand now{me_.mail_in_hand, t_, e};
+  if (t_.p->is_set(has_trace_ids | is_measured)) host().note_receipt(*t_.p, me_.id().serial(), e);
   verdict v = verdict::alive;
   if (!receive_system_message(e, v)) handler_calls{me_, t_}.deliver(e);
   ensure(v != verdict::kept, "mail from outside of the queue was put aside again");

@@ -108,6 +108,8 @@ bool coroutine::take_saved(waiter& w) {
       e = after;
       continue;
     }
+    if (slot_->is_set(has_trace_ids | is_measured)) [[unlikely]]
+      kernel_->note_receipt(*slot_, serial_, *e);
     remove_saved(before, e);
     return true;
   }

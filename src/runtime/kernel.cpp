@@ -73,6 +73,20 @@ void kernel::push_mail_token(pid who) { parts_->policies.push_mail_token(who); }
 void kernel::set_put_aside(pid who, std::size_t count) { parts_->policies.set_put_aside(who, count); }
 void kernel::turn_away(pid to, envelope* e) { parts_->policies.turn_away(to, e); }
 
+void kernel::note_receipt(slot& me, std::uint32_t serial, envelope& e) {
+  const kernel_section mine{me, serial};
+  if (!mine) return;
+  turn& t = *current_turn;
+  if (!me.is_set(is_measured)) return;
+  handler_times& times = notes_of(side_of(table_, me)).times;
+  const time_point at = now();
+  if (const message_type* before = t.piece_of != nullptr ? t.piece_of : t.message; before != nullptr)
+    times.add(before->name, 0, at - t.piece_began);
+  times.add(e.type->name, 1, {});
+  t.piece_of = e.type;
+  t.piece_began = at;
+}
+
 // ---- processes
 
 bool kernel::run(slot& p, int budget, turn& t) { return parts_->runner.run(p, budget, t); }
@@ -179,6 +193,16 @@ void kernel::remote_reply_over(pid caller, std::uint64_t call, pid callee) {
 std::vector<process_info> kernel::snapshot() { return parts_->observer.snapshot(); }
 std::string kernel::why(pid who) { return parts_->observer.why(who); }
 std::vector<std::vector<pid>> kernel::call_cycles() { return parts_->observer.call_cycles(); }
+bool kernel::measure(pid who, bool on) {
+  if (!table_.alive(who)) return false;
+  if (options_.measure_handlers) return true;
+  std::atomic<std::uint8_t>& urgent = table_[who.index()].urgent;
+  if (on)
+    urgent.fetch_or(is_measured, std::memory_order_relaxed);
+  else
+    urgent.fetch_and(static_cast<std::uint8_t>(~is_measured), std::memory_order_relaxed);
+  return true;
+}
 std::optional<process_info> kernel::info(pid who) { return parts_->observer.info(who); }
 runtime_counters kernel::counters() { return parts_->observer.counters(); }
 event_stream& kernel::events() noexcept { return parts_->events; }

@@ -139,7 +139,11 @@ void lifecycle::finish(slot& p, const exit_reason& why, body* to_destroy, envelo
       drop_mail_under_policy(me, why);
   }
   // After its destructors have run, because `freeze_done` means that no code of the process is running.
-  if ((p.urgent.load(std::memory_order_seq_cst) & is_frozen) != 0) parts.freezer.ended(me, p.side);
+  if (const std::uint8_t last = p.urgent.load(std::memory_order_seq_cst); (last & (is_frozen | is_measured)) != 0) {
+    if ((last & is_frozen) != 0) parts.freezer.ended(me, p.side);
+    if (!kernel_.options().measure_handlers)
+      p.urgent.fetch_and(static_cast<std::uint8_t>(~is_measured), std::memory_order_relaxed);
+  }
   if (kernel_.crashed()) {
     free_side(p);
     return;

@@ -57,6 +57,7 @@ process_info observer::describe(slot& p, view from) {
   if (out.label.empty()) out.label = out.type;
   if (p.side == nullptr) return out;
   if (from == view::as_owner) out.memory += p.side->bytes();
+  if (p.side->notes != nullptr) out.handlers = p.side->notes->times.by_total();
   out.monitors = static_cast<std::uint32_t>(p.side->monitors.size());
   out.monitored = static_cast<std::uint32_t>(p.side->watchers.size());
   p.side->links.for_each([&](pid other, const link_state& l) {

@@ -195,7 +195,15 @@ void process_runner::end(slot& p, turn& t, envelope* rest) {
 
 /// As `handle_rare`, for a process of which observers want to know more.
 verdict process_runner::handle_observed(slot& p, envelope& e, turn& t) {
+  const std::uint8_t by = p.urgent.load(std::memory_order_relaxed);
+  if ((by & is_measured) == 0 || e.serial() != p.serial()) return handle_rare(p, e, t);
+  t.message = t.piece_of = nullptr;
+  t.piece_began = kernel_.now();
+  const bool is_message = kernel::is_message(p, e);
   const verdict v = handle_rare(p, e, t);
+  if (v == verdict::kept || t.interrupted != turn::interruption::none) return v;
+  if (const message_type* of = t.piece_of != nullptr ? t.piece_of : t.message; of != nullptr)
+    notes_of(side_of(table_, p)).times.add(of->name, is_message ? 1 : 0, kernel_.now() - t.piece_began);
   return v;
 }
 
@@ -229,7 +237,10 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
 
 verdict process_runner::offer_as_message(slot& p, envelope& e, turn& t) {
   e.become(signal::message);
-  return offer(p, e, t);
+  const verdict v = offer(p, e, t);
+  if (p.is_set(is_measured) && v != verdict::kept && t.interrupted == turn::interruption::none) [[unlikely]]
+    notes_of(side_of(table_, p)).times.add(e.type->name, 1, {});
+  return v;
 }
 
 verdict process_runner::receive_under_policy(slot& p, envelope& token, turn& t) {

@@ -27,6 +27,15 @@ struct mail_count {
   bool operator==(const mail_count&) const = default;
 };
 
+/// The messages of one type that a process has handled while it was measured. The time of a handler that waits is the
+/// sum of the pieces between its waits.
+struct handler_time {
+  std::string_view type;
+  std::uint64_t count = 0;
+  std::chrono::nanoseconds total{0};
+  std::chrono::nanoseconds longest{0};  ///< the longest piece without a wait
+};
+
 struct process_info {
   pid id;
   std::string name;  ///< registered; empty: none
@@ -47,6 +56,8 @@ struct process_info {
   std::uint32_t mailbox = 0;     ///< messages waiting
   std::vector<mail_count> mail;  ///< the same by type, the most frequent first
   std::uint32_t handled = 0;     ///< signals and resumptions since it started, modulo 2^32
+  /// The longest total first, see `runtime::measure`. Kept after measuring is turned off.
+  std::vector<handler_time> handlers;
   std::size_t memory = 0;  ///< bytes of the process itself, without its queue and without what its objects own
   pid parent;              ///< who spawned it; nobody: it was spawned from outside
   std::vector<pid> links;

@@ -167,6 +167,9 @@ class runtime {
   /// Why a process makes no progress, in a sentence for people. If it waits for the answer of another process, the
   /// sentence says why that one does not answer, and so on.
   [[nodiscard]] std::string why(pid who) { return kernel_->why(who); }
+  /// Measures the handlers of a process from now on, or no longer, for `process_info::handlers`. False: it is not
+  /// alive. With `runtime_options::measure_handlers`, all processes are measured, and this changes nothing.
+  bool measure(pid who, bool on = true) { return kernel_->measure(who, on); }
   /// Processes that wait for each other's answers in a circle, so that none of them can continue. A call with a limit
   /// ends by itself.
   [[nodiscard]] std::vector<std::vector<pid>> call_cycles() { return kernel_->call_cycles(); }

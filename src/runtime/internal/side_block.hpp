@@ -4,6 +4,8 @@
 #include <coppice/base/flat_map.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
+#include "handler_times.hpp"
+
 namespace coppice::detail {
 
 struct number_hash {
@@ -30,6 +32,11 @@ struct link_state {
 
 using future_map = flat_map<std::uint64_t, std::shared_ptr<future_base>, number_hash>;
 
+/// Of a process that has a bit of `is_observed`.
+struct observer_notes {
+  handler_times times;
+};
+
 struct side_block {
   // links and monitors: links.cpp
   flat_map<pid, link_state, pid_hash> links;
@@ -46,6 +53,8 @@ struct side_block {
   // the fast lane: fast_lane.cpp
   envelope* seen = nullptr;  // the queue was searched up to this envelope, which is marked with `signal::seen`
   signal seen_was{};         // the signal that this envelope had before it was marked
+  // trace_ids.cpp, process_runner.cpp; null: nothing is known
+  std::unique_ptr<observer_notes> notes;
 
   static void* operator new(std::size_t n) { return allocate(n); }
   static void operator delete(void* p, std::size_t n) noexcept { release(p, n); }
@@ -53,6 +62,12 @@ struct side_block {
     return sizeof(*this) + links.bytes() + monitors.bytes() + watchers.bytes() + timers.bytes() + futures.bytes();
   }
 };
+
+/// Made if need be.
+[[nodiscard]] inline observer_notes& notes_of(side_block& side) {
+  if (side.notes == nullptr) side.notes = std::make_unique<observer_notes>();
+  return *side.notes;
+}
 
 /// The side block of a process, made if need be. For the owner of the process.
 [[nodiscard]] inline side_block& side_of(const process_table& table, slot& p) {

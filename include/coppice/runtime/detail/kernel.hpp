@@ -153,6 +153,10 @@ class kernel : public std::enable_shared_from_this<kernel> {
     return alive(who) && table_[who.index()].is(slot::has_fast_lane);
   }
 
+  // -- trace ids and times, for a process that has the bit `has_trace_ids` or `is_measured`
+  /// The running process receives a message that it has put aside before, or that its mailbox policy held.
+  void note_receipt(slot& me, std::uint32_t serial, envelope& e);
+
   // -- starting and ending processes
   /// Takes the letter. Errors: `name_taken`, `stopped`, `capacity`.
   [[nodiscard]] result<pid> start(start_letter* first);
@@ -247,6 +251,8 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] std::vector<process_info> snapshot();
   [[nodiscard]] std::string why(pid who);
   [[nodiscard]] std::vector<std::vector<pid>> call_cycles();
+  /// Measures the times of the handlers of a process from now on, or no longer. False: it is not alive.
+  bool measure(pid who, bool on);
   [[nodiscard]] std::optional<process_info> info(pid who);
   [[nodiscard]] runtime_counters counters();
   [[nodiscard]] event_stream& events() noexcept;

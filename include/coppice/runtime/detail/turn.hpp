@@ -46,6 +46,10 @@ struct turn {
   std::atomic<std::uint32_t> clock_cs{0};
   stall_guard guard{};
   burst out{};
+  // For slots that have the bit `is_measured`: when the code that runs now began, and the message that it received
+  // meanwhile; null: it has received none since then.
+  time_point piece_began{};
+  const message_type* piece_of = nullptr;
 };
 extern constinit thread_local turn* current_turn
     [[gnu::tls_model("initial-exec")]];  // null on threads that run no processes
