@@ -116,6 +116,7 @@ std::size_t context::stashed() const noexcept { return core_.rare ? core_.rare->
 
 void context::put_into_stash(detail::envelope* e) {
   e->tag = detail::envelope::tag_of(id().serial(), detail::signal::message);
+  turn_.k->keep_trace_id(*e);
   core_.parts().stash.push_back(e);
 }
 

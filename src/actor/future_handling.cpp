@@ -116,6 +116,7 @@ void future_handling::run_continuations(const std::shared_ptr<future_base>& f) {
       return mail_handling{me_, t_}.put_aside(make_letter<continuation_ready>(plain<continuation_ready>, f));
     }
     t_.message = at->message;
+    t_.trace = at->trace;
     mail_origin& origin = at->call.origin;
     letter<calls_in_hand> calls{
         &calls_in_hand_type,

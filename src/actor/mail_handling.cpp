@@ -33,7 +33,10 @@ verdict mail_handling::receive(envelope& e) {
     else
       v = verdict::kept;
   }
-  if (v == verdict::kept) me_.aside.add(&e);
+  if (v == verdict::kept) {
+    if (t_.p->is_set(has_trace_ids)) host().put_trace_id_aside(*t_.p, me_.id().serial(), e);
+    me_.aside.add(&e);
+  }
   return v;
 }
 

@@ -252,6 +252,8 @@ verdict coroutine::take(turn& t, envelope& e) {
     handling_ = kind;
     return drain(t);
   }
+  if (slot_->is_set(has_trace_ids)) [[unlikely]]
+    kernel_->put_trace_id_aside(*slot_, serial_, e);
   // The message is put aside. Its `next` belongs to the queue until the kernel has advanced past the envelope; the
   // kernel then clears it.
   extras& x = more();

@@ -46,6 +46,8 @@ void exits::send(pid to, exited x) {
   const pid from = x.from;
   auto* e = make_letter<exited>(plain<exited>, std::move(x));
   e->tag = envelope::tag_of(to.serial(), signal::exit);
+  if (table_.has_trace_ids()) [[unlikely]]
+    kernel_.parts().trace_ids.attach(*e);
   if (p.mail.push(e)) return kernel_.schedule(p);
   // After the push: a receiver that begins meanwhile finds the signal by itself, or its flags are seen here.
   const std::uint8_t wanted =
@@ -128,6 +130,8 @@ verdict exits::receive_link_lost(slot& p, envelope& e, turn& t, process_runner& 
 
 /// The signal was dealt with before its turn: its envelope stays in the queue, empty.
 void exits::drop_ahead(envelope& e) {
+  if ((e.tag & envelope::has_trace) != 0) [[unlikely]]
+    forget_trace(kernel_, e);
   e.type->drop(kernel_, e, {});
   e.become(signal::done);
 }

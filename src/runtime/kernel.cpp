@@ -27,6 +27,13 @@ runtime_options checked(runtime_options o, environment& env) {
   return o;
 }
 
+std::vector<log_field> with_trace(std::span<const log_field> fields, const trace_context& now) {
+  std::vector<log_field> more(fields.begin(), fields.end());
+  more.push_back({"trace", now.id()});
+  more.push_back({"span", now.span_id()});
+  return more;
+}
+
 std::uint8_t observed_from_birth(const runtime_options& o) {
   return static_cast<std::uint8_t>((o.trace_ids ? has_trace_ids : 0U) | (o.measure_handlers ? is_measured : 0U));
 }
@@ -54,6 +61,11 @@ void kernel::schedule(slot& p, bool spawned) {
 
 // ---- mail
 
+void kernel::send_slowly(pid to, envelope* e) {
+  if (table_.has_trace_ids() && e->what() == signal::message) parts_->trace_ids.attach(*e);
+  if (table_.covers(to)) return send_here(to, e);
+  send_elsewhere(to, e);
+}
 void kernel::send_elsewhere(pid to, envelope* e) { parts_->remote.send_elsewhere(to, e); }
 void kernel::send_fast(pid to, envelope* e) { parts_->fast_lane.send(to, e); }
 void kernel::send_exit(pid to, exited x) { parts_->exits.send(to, std::move(x)); }
@@ -73,10 +85,15 @@ void kernel::push_mail_token(pid who) { parts_->policies.push_mail_token(who); }
 void kernel::set_put_aside(pid who, std::size_t count) { parts_->policies.set_put_aside(who, count); }
 void kernel::turn_away(pid to, envelope* e) { parts_->policies.turn_away(to, e); }
 
+// ---- trace ids
+
+void forget_trace(kernel& k, envelope& e) noexcept { (void)k.parts().trace_ids.take(e); }
+
 void kernel::note_receipt(slot& me, std::uint32_t serial, envelope& e) {
   const kernel_section mine{me, serial};
   if (!mine) return;
   turn& t = *current_turn;
+  if (me.is_set(has_trace_ids)) parts_->trace_ids.receive(me, e, t);
   if (!me.is_set(is_measured)) return;
   handler_times& times = notes_of(side_of(table_, me)).times;
   const time_point at = now();
@@ -85,6 +102,15 @@ void kernel::note_receipt(slot& me, std::uint32_t serial, envelope& e) {
   times.add(e.type->name, 1, {});
   t.piece_of = e.type;
   t.piece_began = at;
+}
+void kernel::put_trace_id_aside(slot& me, std::uint32_t serial, envelope& e) {
+  if (const kernel_section mine{me, serial}) parts_->trace_ids.put_aside(me, e, *current_turn);
+}
+void kernel::keep_trace_id(envelope& e) {
+  if (table_.has_trace_ids()) parts_->trace_ids.keep(e, *current_turn);
+}
+trace_context kernel::begin_trace(slot& me, const trace_context& from) {
+  return table_.has_trace_ids() ? parts_->trace_ids.begin_trace(me, from, *current_turn) : trace_context{};
 }
 
 // ---- processes
@@ -97,6 +123,7 @@ result<pid> kernel::start(start_letter* first) {
 }
 void kernel::prepare_start(start_letter& first) {
   if (first.with.policy && !mailbox_policy::has_effect(first.with.policy->box)) first.with.policy = nullptr;
+  if (table_.has_trace_ids()) parts_->trace_ids.attach(first);
 }
 void kernel::before_spawn() {
   if (fault_plan* faults = env_->faults(); faults != nullptr && faults->fails("spawn.allocate")) throw std::bad_alloc{};
@@ -143,6 +170,7 @@ std::uint32_t kernel::centiseconds(time_point at) const noexcept {
 }
 timer_ref kernel::arm(time_point due, pid to, signal s, envelope* e) {
   e->tag = envelope::tag_of(to.serial(), s);
+  if (table_.has_trace_ids() && s == signal::message) parts_->trace_ids.attach(*e);
   const timer_ref ref = parts_->timers.arm(worker_number(*this), due, to, e);
   scheduler_->timer_armed(due);
   return ref;
@@ -171,6 +199,12 @@ void kernel::remove_future(slot& me, std::uint64_t number) { parts_->futures.rem
 // ---- blocking work
 
 void kernel::submit_blocking(std::move_only_function<void()> job, std::string_view what) {
+  if (const trace_context& now = trace_here()) {
+    job = [now, work = std::move(job)]() mutable {
+      const trace_scope scope{now};
+      work();
+    };
+  }
   parts_->blocking.submit(std::move(job), what);
 }
 std::shared_ptr<blocking_token> kernel::track_blocking(std::string_view what) { return parts_->blocking.track(what); }
@@ -213,13 +247,16 @@ log_level kernel::level_of(log_part part) const noexcept {
   return found != options_.levels.end() ? found->second : options_.level;
 }
 void kernel::log(log_part part, log_level level, std::string_view text, std::span<const log_field> fields) {
-  if (logs(level, part)) parts_->log.write(part, level, text, fields);
+  if (!logs(level, part)) return;
+  if (const trace_context& now = trace_here()) return parts_->log.write(part, level, text, with_trace(fields, now));
+  parts_->log.write(part, level, text, fields);
 }
 void kernel::log_throttled(const flood& about, log_part part, log_level level, std::string_view text,
                            std::span<const log_field> fields) {
   if (!logs(level, part)) return;
-  if (level_of(part) == log_level::debug)
-    return parts_->log.write(part, level, text, fields);  // all of them are wanted
+  if (level_of(part) == log_level::debug) return log(part, level, text, fields);  // all of them are wanted
+  if (const trace_context& now = trace_here())
+    return parts_->log.write_throttled(about, part, level, text, with_trace(fields, now));
   parts_->log.write_throttled(about, part, level, text, fields);
 }
 

@@ -97,7 +97,7 @@ result<pid> lifecycle::start(start_letter* first) {
 
 void lifecycle::push_start(slot& p, start_letter* first) {
   count_spawned();
-  first->tag = envelope::tag_of(p.serial(), signal::start);
+  first->tag = envelope::tag_of(p.serial(), signal::start) | (first->tag & envelope::has_trace);
   if (p.mail.push(first)) kernel_.schedule(p, true);
 }
 
@@ -174,6 +174,8 @@ void lifecycle::answer_requests(envelope* from, std::uint32_t serial, const exit
   for (envelope* e = from; e != nullptr; e = e->next.load(std::memory_order_acquire)) {
     if (e->serial() != serial || !e->type->is_request() || e->what() != signal::message) continue;
     e->type->drop(kernel_, *e, {loss::kind::ended, &why});
+    if ((e->tag & envelope::has_trace) != 0) [[unlikely]]
+      forget_trace(kernel_, *e);
     e->become(signal::done);
   }
 }

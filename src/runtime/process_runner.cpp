@@ -174,7 +174,10 @@ bool process_runner::run(slot& p, int budget, turn& t) {
 
 bool process_runner::leave(slot& p, envelope* e, verdict v, turn& t) {
   const auto why = std::exchange(t.interrupted, turn::interruption::none);
-  if (why == turn::interruption::frozen) return true;  // the next turn parks it; the start letter stays queued
+  if (why == turn::interruption::frozen) {  // the next turn parks it; the start letter stays queued
+    if (p.is_set(has_trace_ids)) parts_.trace_ids.keep(*e, t);
+    return true;
+  }
   t.ends = false;
   t.ending = {};
   const exit_reason given_up = exit_reason::abandoned();
@@ -196,6 +199,7 @@ void process_runner::end(slot& p, turn& t, envelope* rest) {
 /// As `handle_rare`, for a process of which observers want to know more.
 verdict process_runner::handle_observed(slot& p, envelope& e, turn& t) {
   const std::uint8_t by = p.urgent.load(std::memory_order_relaxed);
+  if ((by & has_trace_ids) != 0) parts_.trace_ids.begin(p, e, t);
   if ((by & is_measured) == 0 || e.serial() != p.serial()) return handle_rare(p, e, t);
   t.message = t.piece_of = nullptr;
   t.piece_began = kernel_.now();
@@ -236,6 +240,8 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
 }
 
 verdict process_runner::offer_as_message(slot& p, envelope& e, turn& t) {
+  if (p.is_set(has_trace_ids)) [[unlikely]]
+    parts_.trace_ids.receive(p, e, t);
   e.become(signal::message);
   const verdict v = offer(p, e, t);
   if (p.is_set(is_measured) && v != verdict::kept && t.interrupted == turn::interruption::none) [[unlikely]]
@@ -257,6 +263,8 @@ verdict process_runner::receive_under_policy(slot& p, envelope& token, turn& t) 
 }
 
 verdict process_runner::drop(envelope& e) {
+  if ((e.tag & envelope::has_trace) != 0) [[unlikely]]
+    forget_trace(kernel_, e);
   e.type->drop(kernel_, e, {});
   return verdict::alive;
 }
@@ -289,6 +297,7 @@ verdict process_runner::begin(slot& p, start_letter& first, turn& t) {
 // ---- signals that go before the mail in front of them
 
 process_runner::ahead process_runner::look_ahead(slot& p, envelope* from, turn& t) try {
+  if (p.is_set(has_trace_ids)) trace_ids::resume(p, t);  // a process that ends here does so in its own trace
   if ((p.urgent.load(std::memory_order_relaxed) & ~is_observed) == 0) return ahead::goes_on;
   // Before `begin` there is nothing to end or to freeze: the bits stay set until then.
   if (!p.is(slot::has_process)) return ahead::goes_on;

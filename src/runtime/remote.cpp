@@ -32,6 +32,7 @@ void remote::send_elsewhere(pid to, envelope* e) {
     const std::shared_ptr<transport> by = transport_.load();
     ensure(by != nullptr, "a connection without a transport");
     parcel out{kernel_.shared_from_this(), to, e};
+    if ((e->tag & envelope::has_trace) != 0) out.set_trace(kernel_.parts().trace_ids.take(*e));
     if (by->send(over, out)) return;
     e = out.release();
   }
@@ -66,10 +67,13 @@ void remote::bounce(pid to, envelope& e, const exit_reason& why) {
     default: break;
   }
   e.type->drop(kernel_, e, {loss::kind::unreachable, &why, to});
+  if ((e.tag & envelope::has_trace) != 0) [[unlikely]]
+    forget_trace(kernel_, e);
 }
 
 void remote::deliver(connection_number over, parcel p) {
   const pid to = p.to();
+  const trace_scope sent_in{p.trace()};
   envelope* e = p.release();
   if (to.node() != node_) {  // sent to an earlier start of this node
     bounce(to, *e, exit_reason::noproc());

@@ -6,6 +6,8 @@
 
 #include <coppice/base/ensure.hpp>
 
+#include "internal/kernel_parts.hpp"
+
 namespace coppice::detail {
 
 using std::chrono::milliseconds;
@@ -109,7 +111,6 @@ void wheel::fire(std::uint32_t first, kernel& k, std::vector<std::pair<pid, enve
     if (p == nullptr || t.letter->what() == signal::fast || p->is_special(t.to.serial())) {
       later.emplace_back(t.to, t.letter);
     } else {
-      t.letter->tag = envelope::tag_of(t.to.serial(), t.letter->what());
       if (p->mail.push(t.letter)) k.schedule(*p);
     }
     free(at);
@@ -218,6 +219,7 @@ void timers::advance(time_point now) {
     w.advance(tick, kernel_, later);
   }
   for (const auto& [to, e] : later) {
+    const trace_scope armed_in{kernel_.parts().trace_ids.take(*e)};
     if (e->what() == signal::fast)
       kernel_.send_fast(to, e);
     else

@@ -347,6 +347,50 @@ TEST(guide_time, a_timer_limits_several_receives) {
   EXPECT_TRUE(rt.alive(heart.id()));
 }
 
+// ---- trace ids
+
+struct stock {
+  struct take {
+    using reply = int;
+  };
+  int handle(take, self& me) {
+    me.log(log_level::info, "taken");
+    return --left;
+  }
+  int left = 3;
+};
+
+struct request {
+  std::string traceparent;
+};
+
+task<> serves_requests(self& me, ref<stock> items) {
+  for (;;) {
+    const auto r = co_await me.receive<request>();
+    const auto from = trace_context::from(r.traceparent);                       // the header of that name
+    const trace_context now = from ? me.begin_trace(*from) : me.begin_trace();  // or a new trace
+    me.log(log_level::info, "order");                                           // with the fields trace=... span=...
+    const auto left = co_await items.call<stock::take>();                       // the handler of `stock` belongs to it
+    me.log(log_level::info, "done", {{"answered_as", now.traceparent()}});
+  }
+}
+
+TEST(guide_trace_ids, one_id_finds_all_records_of_a_request) {
+  const auto log = std::make_shared<recorder>();
+  sim::world w{1};
+  runtime& rt =
+      w.add_node("shop", {.processes = 1U << 10U, .level = log_level::info, .log = log, .trace_ids = true}).rt();
+  const pid p = rt.spawn(serves_requests, rt.spawn<stock>());
+  rt.send(p, request{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"});
+  rt.send(p, request{"none"});
+  w.run();
+  const auto lines = log->all();
+  ASSERT_EQ(lines.size(), 6U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(lines[i].fields.at("trace"), "0af7651916cd43dd8448eb211c80319c");
+  for (std::size_t i = 3; i < 6; ++i) EXPECT_EQ(lines[i].fields.at("trace"), lines[3].fields.at("trace"));
+  EXPECT_NE(lines[3].fields.at("trace"), lines[0].fields.at("trace"));
+}
+
 // ---- freezing
 
 struct copy_now {};

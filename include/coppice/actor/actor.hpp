@@ -242,7 +242,8 @@ void context::reenter_after(const future<R>& f, F then) {
   detail::add_continuation(*state, {core_.instance.generation(), detail::held_call{*turn_.k, mine}, &message_,
                                     [state = state.get(), then = std::move(then)](context& me) mutable {
                                       then(std::as_const(*state->value), me);
-                                    }});
+                                    },
+                                    turn_.trace});
   if (state->done)
     turn_.k->send(id(), detail::signal::notice,
                   detail::make_letter<detail::continuation_ready>(detail::plain<detail::continuation_ready>, state));

@@ -164,7 +164,10 @@ class future {
     if (state_->done)
       detail::send_result(detail::kernel_here(), to, *state_->value);
     else
-      state_->pipes.push_back([to](detail::kernel& k, const result<R>& value) { detail::send_result(k, to, value); });
+      state_->pipes.push_back([to, trace = detail::trace_here()](detail::kernel& k, const result<R>& value) {
+        const detail::in_trace as{trace};
+        detail::send_result(k, to, value);
+      });
   }
   template <class To>
     requires requires(const To& to) {

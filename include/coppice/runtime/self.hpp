@@ -204,6 +204,18 @@ class self {
   void log(log_part part, log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
     kernel_->log(part, level, text, fields);
   }
+  /// The trace that the message being handled belongs to, as this process continues it. Empty: none, or the runtime has
+  /// no trace ids. What this process sends, spawns and logs belongs to that trace; see trace_context.hpp.
+  [[nodiscard]] trace_context trace() const noexcept {
+    const auto mine = section();
+    return mine ? detail::current_turn->trace : trace_context{};
+  }
+  /// From now on, until it receives the next message, this process belongs to a new trace, or continues `from`. Returns
+  /// it. Does nothing if the runtime has no trace ids.
+  trace_context begin_trace(const trace_context& from = {}) {
+    const auto mine = section();
+    return mine ? kernel_->begin_trace(*slot_, from) : trace_context{};
+  }
   [[nodiscard]] bool alive(pid who) const noexcept { return kernel_->alive(who); }
   /// For other threads, which may use it also after the end of the runtime; see handle.hpp.
   [[nodiscard]] runtime_handle handle() const;

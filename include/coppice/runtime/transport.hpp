@@ -5,6 +5,7 @@
 
 #include <coppice/runtime/detail/envelope.hpp>
 #include <coppice/runtime/pid.hpp>
+#include <coppice/runtime/trace_context.hpp>
 
 namespace coppice {
 
@@ -15,16 +16,23 @@ class parcel {
   parcel(std::shared_ptr<detail::kernel> sender, pid to, detail::envelope* signal) noexcept
       : sender_{std::move(sender)}, to_{to}, signal_{signal} {}
   parcel(parcel&& other) noexcept
-      : sender_{std::move(other.sender_)}, to_{other.to_}, signal_{std::exchange(other.signal_, nullptr)} {}
+      : sender_{std::move(other.sender_)},
+        to_{other.to_},
+        signal_{std::exchange(other.signal_, nullptr)},
+        trace_{other.trace_} {}
   parcel& operator=(parcel&& other) noexcept {
     std::swap(sender_, other.sender_);
     std::swap(to_, other.to_);
     std::swap(signal_, other.signal_);
+    std::swap(trace_, other.trace_);
     return *this;
   }
   ~parcel();
 
   [[nodiscard]] pid to() const noexcept { return to_; }
+  /// The trace that the message belongs to; empty: none.
+  [[nodiscard]] const trace_context& trace() const noexcept { return trace_; }
+  void set_trace(const trace_context& as) noexcept { trace_ = as; }
   [[nodiscard]] std::string_view type() const noexcept { return signal_->type->name; }
   [[nodiscard]] detail::envelope* release() noexcept { return std::exchange(signal_, nullptr); }
 
@@ -32,6 +40,7 @@ class parcel {
   std::shared_ptr<detail::kernel> sender_;
   pid to_;
   detail::envelope* signal_;
+  trace_context trace_;
 };
 
 /// One connection with another node, from its beginning to its loss, as this side numbers it. Numbers grow; 0 is none.

@@ -19,6 +19,7 @@
 #include "process_timers.hpp"
 #include "remote.hpp"
 #include "timers.hpp"
+#include "trace_ids.hpp"
 
 namespace coppice::detail {
 
@@ -27,6 +28,7 @@ struct kernel_parts {
       : log{k.options().log, k.env().clock()},
         events{k},
         names{k.table()},
+        trace_ids{k},
         policies{k},
         remote{k},
         links{k, remote},
@@ -45,6 +47,7 @@ struct kernel_parts {
   logger log;
   event_stream events;
   name_table names;
+  detail::trace_ids trace_ids;
   mailbox_policies policies;
   detail::remote remote;
   detail::links links;

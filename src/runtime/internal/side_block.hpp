@@ -1,6 +1,7 @@
 #pragma once
 /// Data that only some processes need: links other than the one to the parent, monitors, timers, deferred replies,
-/// futures, the mark of the fast lane. Allocated on first use. Thread safety: the owner of the process only.
+/// futures, the mark of the fast lane, traces and times. Allocated on first use. Thread safety: the owner of the
+/// process only.
 #include <coppice/base/flat_map.hpp>
 #include <coppice/runtime/detail/kernel.hpp>
 
@@ -34,6 +35,8 @@ using future_map = flat_map<std::uint64_t, std::shared_ptr<future_base>, number_
 
 /// Of a process that has a bit of `is_observed`.
 struct observer_notes {
+  trace_context trace;         // that it belongs to; see trace_ids.hpp
+  trace_context trace_before;  // restored if the message is put aside
   handler_times times;
 };
 

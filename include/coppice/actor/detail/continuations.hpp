@@ -10,6 +10,7 @@ struct continuation {
   held_call call;            // the call that the continuation may answer
   const message_type* message;
   std::function<void(context&)> run;
+  trace_context trace{};  // of the handler that made it
 };
 
 struct continuations final : future_notes {

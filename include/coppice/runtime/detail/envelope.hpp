@@ -137,13 +137,16 @@ struct envelope {
   std::uint64_t tag = 0;  // serial of the receiver << 32 | signal: one compare tells whether it is a message for the
                           // process in the slot
 
+  /// A mark in the tag, among the bits that `slot::accepts` ignores: see trace_ids.hpp.
+  static constexpr std::uint64_t has_trace = 1U << 16U;
+
   explicit envelope(const message_type* t) noexcept : type{t} {}
   static constexpr std::uint64_t tag_of(std::uint32_t serial, signal s) noexcept {
     return std::uint64_t{serial} << 32U | static_cast<std::uint16_t>(s);
   }
   [[nodiscard]] signal what() const noexcept { return static_cast<signal>(static_cast<std::uint16_t>(tag)); }
   [[nodiscard]] std::uint32_t serial() const noexcept { return static_cast<std::uint32_t>(tag >> 32U); }
-  void become(signal s) noexcept { tag = tag_of(serial(), s); }
+  void become(signal s) noexcept { tag = tag_of(serial(), s) | (tag & has_trace); }
 };
 
 /// Whether the envelope is of that type. It may carry its handler or not.
@@ -157,8 +160,12 @@ inline void release(envelope* e) noexcept {
   e->~envelope();
   release(static_cast<void*>(e), size);
 }
+/// Forgets the trace of a message that nobody receives.
+void forget_trace(kernel& k, envelope& e) noexcept;
 /// Drops the payload and frees the envelope.
 inline void discard(kernel& k, envelope* e, loss how = {}) {
+  if ((e->tag & envelope::has_trace) != 0) [[unlikely]]
+    forget_trace(k, *e);
   e->type->drop(k, *e, how);
   release(e);
 }
@@ -209,7 +216,7 @@ template <class M>
 envelope* relocate_body(envelope& e) {
   auto& body = static_cast<letter<M>&>(e).body;
   envelope* moved = make_letter<M>(*e.type, std::move(body));
-  moved->tag = e.tag;
+  moved->tag = e.tag & ~envelope::has_trace;  // the trace stays with `e`
   std::destroy_at(std::addressof(body));
   return moved;
 }

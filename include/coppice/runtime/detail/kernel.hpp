@@ -102,13 +102,17 @@ class kernel : public std::enable_shared_from_this<kernel> {
   // -- mail. A function that takes an `envelope*` becomes its owner.
   void send(pid to, signal s, envelope* e) {
     e->tag = envelope::tag_of(to.serial(), s);
-    if (!table_.covers(to)) [[unlikely]]
-      return send_elsewhere(to, e);
+    if (!table_.on_fast_path(to)) [[unlikely]]
+      return send_slowly(to, e);
+    send_here(to, e);
+  }
+  /// To a slot of this table. The envelope has its tag.
+  [[gnu::always_inline]] void send_here(pid to, envelope* e) {
     slot& p = table_[to.index()];
     // A signal to an ended process must not wait in the queue of the process that has the slot now and may be stuck.
     if (p.is_special(to.serial())) [[unlikely]] {
       if (p.is_past(to.serial())) return send_elsewhere(to, e);
-      if (s == signal::message && put_under_policy(to, e)) return;
+      if (e->what() == signal::message && put_under_policy(to, e)) return;
     }
     turn* t = current_turn;
     if (t != nullptr && t->out.target == &p) [[unlikely]]
@@ -156,6 +160,12 @@ class kernel : public std::enable_shared_from_this<kernel> {
   // -- trace ids and times, for a process that has the bit `has_trace_ids` or `is_measured`
   /// The running process receives a message that it has put aside before, or that its mailbox policy held.
   void note_receipt(slot& me, std::uint32_t serial, envelope& e);
+  /// The running process puts the message aside that it was about to receive.
+  void put_trace_id_aside(slot& me, std::uint32_t serial, envelope& e);
+  /// The message that the running process handles is kept for later, in this new envelope.
+  void keep_trace_id(envelope& e);
+  /// Empty if this runtime has no trace ids.
+  [[nodiscard]] trace_context begin_trace(slot& me, const trace_context& from);
 
   // -- starting and ending processes
   /// Takes the letter. Errors: `name_taken`, `stopped`, `capacity`.
@@ -305,6 +315,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
 
  private:
   [[nodiscard]] log_level level_of(log_part part) const noexcept;
+  void send_slowly(pid to, envelope* e);
   [[gnu::noinline]] void prepare_start(start_letter& first);
   void send_elsewhere(pid to, envelope* e);
   [[nodiscard]] bool put_under_policy(pid to, envelope* e);

@@ -7,6 +7,7 @@
 #include <coppice/runtime/detail/burst.hpp>
 #include <coppice/runtime/detail/slot.hpp>
 #include <coppice/runtime/detail/stall_guard.hpp>
+#include <coppice/runtime/trace_context.hpp>
 
 namespace coppice::detail {
 
@@ -46,6 +47,7 @@ struct turn {
   std::atomic<std::uint32_t> clock_cs{0};
   stall_guard guard{};
   burst out{};
+  trace_context trace{};             // of what the process does now; set for slots that have the bit `has_trace_ids`
   // For slots that have the bit `is_measured`: when the code that runs now began, and the message that it received
   // meanwhile; null: it has received none since then.
   time_point piece_began{};
@@ -57,6 +59,23 @@ extern constinit thread_local turn* current_turn
 [[nodiscard]] inline turn* turn_here() noexcept {
   return current_turn != nullptr && current_turn->p != nullptr ? current_turn : nullptr;
 }
+
+/// What the running process does in this scope belongs to that trace.
+class in_trace {
+ public:
+  explicit in_trace(const trace_context& as) noexcept : turn_{turn_here()} {
+    if (turn_ != nullptr) before_ = std::exchange(turn_->trace, as);
+  }
+  ~in_trace() {
+    if (turn_ != nullptr) turn_->trace = before_;
+  }
+  in_trace(const in_trace&) = delete;
+  in_trace& operator=(const in_trace&) = delete;
+
+ private:
+  turn* turn_;
+  trace_context before_;
+};
 
 /// Guards kernel code that a process calls and that touches its slot: meanwhile the process can't be abandoned.
 /// Must not be nested.
@@ -90,6 +109,8 @@ class kernel_section {
   bool mine_ = false;
 };
 
+/// The trace of the code that runs on this thread: of its process or, on other threads, of its `trace_scope`.
+[[nodiscard]] const trace_context& trace_here() noexcept;
 [[noreturn]] void throw_no_process_here();
 /// The kernel of the process that runs on this thread; throws `std::logic_error` when there is none.
 [[nodiscard]] inline kernel& kernel_here() {
