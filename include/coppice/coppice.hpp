@@ -11,6 +11,7 @@
 #include <coppice/behaviour/named.hpp>
 #include <coppice/behaviour/registry.hpp>
 #include <coppice/behaviour/server.hpp>
+#include <coppice/runtime/metrics.hpp>
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/supervision/dynamic_supervisor.hpp>
 #include <coppice/supervision/job_supervisor.hpp>

@@ -6,6 +6,7 @@
 
 #include "internal/child_processes.hpp"
 #include "internal/child_stopping.hpp"
+#include "internal/failure_counters.hpp"
 #include "internal/life_cycle.hpp"
 
 namespace coppice::detail {
@@ -97,6 +98,7 @@ directive fault_handling::ask_instance(const child_failure& f) {
 }
 
 void fault_handling::announce(const child_record& c, const signals::child_failed& f, const judgement& j) {
+  metrics_in(host()).of<failure_counters>().of(j.what).add();
   // A stop is logged when the process ends, an escalation by the parent that decides about it in the end.
   const bool goes_on = j.what == directive::resume || j.what == directive::restart;
   if (goes_on && !f.logged && host().logs(log_level::warning, log_parts::actor)) {

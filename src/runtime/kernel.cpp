@@ -241,6 +241,7 @@ std::optional<process_info> kernel::info(pid who) { return parts_->observer.info
 runtime_counters kernel::counters() { return parts_->observer.counters(); }
 event_stream& kernel::events() noexcept { return parts_->events; }
 void kernel::report_stall(slot& p, std::chrono::milliseconds lasting) { parts_->observer.report_stall(p, lasting); }
+metrics& metrics_in(kernel& k) noexcept { return k.parts().metrics; }
 void kernel::report_left_behind() { parts_->observer.report_left_behind(); }
 log_level kernel::level_of(log_part part) const noexcept {
   const auto found = options_.levels.find(part.name);

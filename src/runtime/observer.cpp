@@ -240,6 +240,32 @@ runtime_counters observer::counters() {
   return all;
 }
 
+std::vector<metrics::computed> observer::metrics() {
+  const runtime_counters n = counters();
+  std::uint64_t supervised = 0;
+  table_.for_each_process([&](const slot& p) { supervised += p.is(slot::parent_reports) ? 1U : 0U; });
+  return {
+      {"coppice_blocking_done", "Pieces of blocking work that are done.", true, n.blocking_done},
+      {"coppice_blocking_running", "Pieces of blocking work that run now.", false, n.blocking_running},
+      {"coppice_blocking_waiting", "Pieces of blocking work that wait for a thread.", false, n.blocking_waiting},
+      {"coppice_children", "Running processes that are children of supervisors.", false, supervised},
+      {"coppice_dead_letters", "Messages that nobody received.", true, n.dead_letters},
+      {"coppice_pool_bytes", "Memory that the pools of the program hold.", false, n.pool_bytes},
+      {"coppice_pool_bytes_returned", "Memory that the pools gave back to the system.", true, n.pool_bytes_returned},
+      {"coppice_processes", "Running processes.", false, n.spawned - std::min(n.spawned, n.ended)},
+      {"coppice_processes_ended", "Processes that have ended.", true, n.ended},
+      {"coppice_processes_injected", "Processes made runnable from outside of the workers.", true, n.injected},
+      {"coppice_processes_spawned", "Processes that were spawned.", true, n.spawned},
+      {"coppice_processes_stolen", "Processes taken from the queue of another worker.", true, n.stolen},
+      {"coppice_signals_handled", "Signals that processes have handled.", true, n.handled},
+      {"coppice_signals_looked_ahead", "Signals inspected before their turn.", true, n.looked_ahead},
+      {"coppice_timers_pending", "Pending timers.", false, n.timers},
+      {"coppice_worker_parks", "Times that a worker went to sleep.", true, n.parked},
+      {"coppice_worker_stalls", "Workers replaced because a process did not return.", true, n.stalls},
+      {"coppice_worker_turns", "Times that a worker looked for a process to run.", true, n.turns},
+  };
+}
+
 void observer::report_stall(slot& p, std::chrono::milliseconds lasting) {
   if (!p.is(slot::has_process)) return;  // it was abandoned meanwhile, or has ended
   load_symbols();

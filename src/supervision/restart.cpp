@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "internal/children.hpp"
+#include "internal/restart_counters.hpp"
 
 namespace coppice::detail {
 
@@ -90,6 +91,7 @@ void children::give_up(self& me, supervised& c) {
   const std::string text = "the supervisor gives up: " + because + "; the last was for child '" + c.id() + "'";
   report(me, {log_level::error, supervisor_event::kind::gave_up, c.id(), {}, c.last_reason()},
          [&]() -> const std::string& { return text; });
+  counters(me).gave_up.add();
   me.publish(supervisor_ended{.who = me.id(),
                               .why = supervisor_ended::cause::gave_up,
                               .child = c.id(),
@@ -216,9 +218,19 @@ task<result<void>> children::start_due(self& me, std::vector<supervised*> due) {
   co_return outcome;
 }
 
+const restart_counters& children::counters(self& me) {
+  if (counters_ == nullptr) counters_ = &metrics_of(me).of<restart_counters>();
+  return *counters_;
+}
+
 result<void> children::note_restart(self& me, supervised& c, start_result started, time_point now) {
+  std::optional<exit_reason::kind> why;  // nothing: it has never run, and is started together with a sibling
+  if (!c.history.empty()) why = c.last_reason().what();
   const result<pid> up = note_start(me, c, std::move(started), now);
-  if (up) return {};
+  if (up) {
+    if (*up && why) counters(me).restarts(rules_.strategy, *why).add();
+    return {};
+  }
   start_failed(me, c, up.error());
   return std::unexpected{not_started(c.id(), up.error())};
 }

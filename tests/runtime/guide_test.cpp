@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <coppice/runtime/metrics.hpp>
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/sim/world.hpp>
 
@@ -64,6 +65,35 @@ TEST(guide_receive, a_limited_mailbox_drops_the_oldest) {
   const result<pid> made = rt.spawn(limited, takes_orders);
   for (int i = 0; i < 1001; ++i) rt.send(*made, hello{"world"});
   EXPECT_EQ(rt.counters().dead_letters, 1U);
+}
+
+struct shop_counters {
+  explicit shop_counters(metrics& m)
+      : orders{m.counter({.name = "shop_orders", .help = "Orders received.", .labels = {{"kind", "web"}}})},
+        stock{m.gauge({.name = "shop_stock"})},
+        waits{m.histogram({.name = "shop_wait_seconds", .unit = "seconds"}, {0.1, 1, 10})} {}
+  metric_counter orders;
+  metric_gauge stock;
+  metric_histogram waits;
+};
+task<> sells(self& me) {
+  const shop_counters& count = metrics_of(me).of<shop_counters>();
+  count.orders.add();
+  count.stock.set(41);
+  count.waits.observe(0.25);
+  co_return;
+}
+std::string scrape(runtime& rt) { return metrics_of(rt).text(); }
+
+TEST(guide_metrics, are_part_of_the_text) {
+  sim::world w{1};
+  runtime& rt = w.add_node().rt();
+  rt.spawn(sells);
+  w.run();
+  const std::string text = scrape(rt);
+  EXPECT_NE(text.find("shop_orders_total{kind=\"web\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("shop_stock 41\n"), std::string::npos);
+  EXPECT_NE(text.find("shop_wait_seconds_count 1\n"), std::string::npos);
 }
 
 class counter {

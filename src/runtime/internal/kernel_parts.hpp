@@ -2,6 +2,7 @@
 /// The parts of the kernel, in the order they are made. Each has its own header and source.
 #include <coppice/runtime/detail/event_stream.hpp>
 #include <coppice/runtime/detail/scheduler.hpp>
+#include <coppice/runtime/metrics.hpp>
 
 #include "blocking_work.hpp"
 #include "exits.hpp"
@@ -42,6 +43,7 @@ struct kernel_parts {
         timers{k, wheels, lifecycle.started()},
         process_timers{k},
         observer{k},
+        metrics{[this] { return observer.metrics(); }},
         runner{k, *this} {}
 
   logger log;
@@ -61,6 +63,7 @@ struct kernel_parts {
   detail::timers timers;
   detail::process_timers process_timers;
   detail::observer observer;
+  coppice::metrics metrics;
   process_runner runner;
 };
 

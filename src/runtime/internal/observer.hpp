@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include <coppice/runtime/metrics.hpp>
+
 #include "side_block.hpp"
 
 namespace coppice::detail {
@@ -17,6 +19,8 @@ class observer {
   [[nodiscard]] runtime_counters counters();
   [[nodiscard]] std::string why(pid who);
   [[nodiscard]] std::vector<std::vector<pid>> call_cycles();
+  /// The counters, and values that are computed from them.
+  [[nodiscard]] std::vector<coppice::metrics::computed> metrics();
   /// Called by the owner of a busy process, because an observer waits for a description of it.
   void describe_itself(slot& p);
   void report_stall(slot& p, std::chrono::milliseconds lasting);

@@ -12,6 +12,8 @@
 
 namespace coppice::detail {
 
+class restart_counters;
+
 /// How many children are stopped, or asked to end, before other processes may run.
 inline constexpr std::size_t stops_per_turn = 64;
 
@@ -95,6 +97,7 @@ class children {
     return range_to_restart(rules_.strategy, c.place, list_.places());
   }
   [[nodiscard]] task<void> stop_group(self& me, restart_range group, supervised& c);
+  [[nodiscard]] const restart_counters& counters(self& me);
   [[nodiscard]] result<void> note_restart(self& me, supervised& c, start_result started, time_point now);
   [[nodiscard]] task<result<void>> restart_alone(self& me, supervised& c);
   [[nodiscard]] task<result<void>> restart_group(self& me, restart_range group, supervised& c);
@@ -117,6 +120,7 @@ class children {
   running_children running_;
   pending_restarts pending_;
   restart_window window_;
+  const restart_counters* counters_ = nullptr;        // of the runtime; found at the first restart
   flat_map<pid, supervised*, pid_hash> by_last_pid_;  // children of a dynamic supervisor that wait for their restart
 };
 
