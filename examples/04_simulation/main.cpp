@@ -80,7 +80,7 @@ void nothing_confirmed_is_lost(sim::world& w, writes when) {
   here.rt().send(asking, there.rt().spawn<store>(&on_disk, when));
 
   sim::require(w.run_until([&] { return done; }), "the client hangs");
-  for (const int n : confirmed) sim::require(on_disk.contains(n), "a confirmed number was lost");
+  for (const int n : confirmed) sim::require(on_disk.contains(n), "a confirmed number was lost", {"store"});
 }
 
 }  // namespace

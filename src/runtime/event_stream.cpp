@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <coppice/base/ensure.hpp>
 #include <coppice/runtime/detail/event_stream.hpp>
@@ -25,6 +26,21 @@ std::vector<pid> event_stream::subscribers(const message_type& type) {
   for (const entry& e : entries_)
     if (e.type == &type) found.push_back(e.who);
   return found;
+}
+
+namespace {
+/// Each of these has a `tracer::saw`.
+constexpr std::array<const message_type*, 3> seen_by_tracer{&plain<process_ended>, &plain<process_stalled>,
+                                                            &plain<dead_letter>};
+}  // namespace
+
+bool event_stream::is_seen(const message_type& type) noexcept {
+  return std::ranges::find(seen_by_tracer, &type) != seen_by_tracer.end();
+}
+
+void event_stream::set_tracer(tracer& by) {
+  tracer_ = &by;
+  for (const message_type* each : seen_by_tracer) count_of(*each).fetch_add(1, std::memory_order_relaxed);
 }
 
 template <class Unwanted>

@@ -152,6 +152,7 @@ result<void> kernel::register_name(std::string_view name, pid who) { return part
 bool kernel::unregister_name(std::string_view name) { return parts_->names.remove(name); }
 pid kernel::where(std::string_view name) { return parts_->names.find(name); }
 std::string kernel::name_of(pid who) { return parts_->names.of(who).name; }
+std::string kernel::label_of(pid who) { return parts_->names.of(who).label; }
 void kernel::set_label(slot& me, std::string label) { parts_->names.set_label(pid_of(me), std::move(label)); }
 
 result<std::uint64_t> kernel::freeze(freeze_target who, pid informs) { return parts_->freezer.freeze(who, informs); }

@@ -125,6 +125,12 @@ std::deque<envelope*>* mailbox_policy::highest_level_with_mail() {
   return highest != mail_.rend() ? &*highest : nullptr;
 }
 
+const envelope* mailbox_policy::next() {
+  const std::scoped_lock lock{mutex_};
+  const std::deque<envelope*>* highest = highest_level_with_mail();
+  return highest != nullptr ? highest->front() : nullptr;
+}
+
 envelope* mailbox_policy::take(kernel& k, pid owner) {
   const std::scoped_lock lock{mutex_};
   std::deque<envelope*>* highest = highest_level_with_mail();

@@ -199,6 +199,7 @@ void process_runner::end(slot& p, turn& t, envelope* rest) {
 /// As `handle_rare`, for a process of which observers want to know more.
 verdict process_runner::handle_observed(slot& p, envelope& e, turn& t) {
   const std::uint8_t by = p.urgent.load(std::memory_order_relaxed);
+  if ((by & in_world_trace) != 0) t.tracer->handles(p, e);
   if ((by & has_trace_ids) != 0) parts_.trace_ids.begin(p, e, t);
   if ((by & is_measured) == 0 || e.serial() != p.serial()) return handle_rare(p, e, t);
   t.message = t.piece_of = nullptr;

@@ -71,19 +71,33 @@ class mounted_disk final : public coppice::disk {
     d.time_ += chance().between(d.quality.call_min, d.quality.call_max);
     if (d.calls_ == d.crash_at_ || chance().chance(d.quality.power_failures)) {
       const bool has_effect = chance().chance(0.5);
-      d.world_.note("power lost", d.node_.value(), d.calls_, has_effect ? 1 : 0);
+      d.world_.add_to_hash("power lost", d.node_.value(), d.calls_, has_effect ? 1 : 0);
+      tell(what, path, has_effect ? "power lost, after its effect" : "power lost, without effect");
       if (has_effect) (void)effect();
       d.lost_power_ = true;
       return without_power(what, path);
     }
     if (chance().chance(share_of(kind))) {
-      d.world_.note("disk error", d.node_.value(), d.calls_);
+      d.world_.add_to_hash("disk error", d.node_.value(), d.calls_);
+      tell(what, path, "injected error");
       fault();
       return failed(what, path, disk_errc::input_output);
     }
     result<T> answer = effect();
-    d.world_.note("disk " + std::string{what}, d.node_.value(), d.calls_, answer ? 1 : 0);
+    d.world_.add_to_hash("disk " + std::string{what}, d.node_.value(), d.calls_, answer ? 1 : 0);
+    if (answer)
+      tell(what, path);
+    else
+      tell(answer.error().text());
     return answer;
+  }
+  void tell(std::string_view what, std::string_view path = {}, std::string_view fault = {}) {
+    if (!disk_->world_.traced()) return;
+    std::string line{"disk: "};
+    line.append(what);
+    if (!path.empty()) line.append(" ").append(path);
+    if (!fault.empty()) line.append(": ").append(fault);
+    disk_->world_.tell(disk_->node_, std::move(line));
   }
   template <class T, class Effect>
   result<T> call(call_kind kind, std::string_view what, const std::string& path, Effect effect) {
@@ -251,7 +265,10 @@ void node_disk::crash() {
   const std::uint64_t roll = by.below(8);
   const auto kind = roll == 0 ? crash_kind::keeps_all : roll == 1 ? crash_kind::loses_all : crash_kind::loses_some;
   const crash_count count = image_->crash(kind, by);
-  world_.note("disk crash", node_.value(), count.kept, count.lost);
+  world_.add_to_hash("disk crash", node_.value(), count.kept, count.lost);
+  if (world_.traced())
+    world_.tell(node_, "the disk kept " + std::to_string(count.kept) + " unsynced changes and lost " +
+                           std::to_string(count.lost));
 }
 
 }  // namespace coppice::sim

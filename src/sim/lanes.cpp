@@ -132,7 +132,8 @@ void node_lanes::begin_job(std::size_t which) {
   const std::shared_ptr<simulated_lane> lane = *at;
   simulated_lane::job next = std::move(lane->jobs.front());
   lane->jobs.pop_front();
-  world_.note("lane job", node_.value(), static_cast<std::uint64_t>(at - opened_.begin()), lane->counts.done);
+  world_.add_to_hash("lane job", node_.value(), static_cast<std::uint64_t>(at - opened_.begin()), lane->counts.done);
+  if (world_.traced()) world_.tell(node_, "lane " + lane->counts.name + " does a job");
   (void)disk_.take_time();  // of calls that were not made by jobs of lanes
   lane->running.emplace(clocks_.monotonic(world_.now()), std::move(next.done));
   next.work();
@@ -156,7 +157,8 @@ void node_lanes::advance(time_point now) {
   const auto all = opened_;  // `done` may open lanes
   for (const auto& lane : all) {
     if (!lane->running || !lane->running->until || *lane->running->until > now) continue;
-    world_.note("lane done", node_.value(), lane->counts.done);
+    world_.add_to_hash("lane done", node_.value(), lane->counts.done);
+    if (world_.traced()) world_.tell(node_, "lane " + lane->counts.name + " has done a job");
     auto done = std::move(lane->running->done);
     done();
     if (lane->running) ++lane->counts.done;

@@ -109,7 +109,10 @@ void network::accept(endpoint& here, const packet& p) {
     const auto content = std::move(here.early.begin()->second);
     here.early.erase(here.early.begin());
     ++here.expected;
-    world_.note("arrive", p.from.value(), p.to.value(), p.number);
+    world_.add_to_hash("arrive", p.from.value(), p.to.value(), p.number);
+    if (world_.traced())
+      world_.tell(p.to, "packet " + std::to_string(p.number) + " from " + world_.name_of(p.from) + " for " +
+                            to_string(content->to()) + ": " + std::string{content->type()});
     world_.find(p.to)->rt().deliver(p.generation, std::move(*content));
   }
 }
@@ -117,18 +120,20 @@ void network::accept(endpoint& here, const packet& p) {
 // ---- faults
 
 void network::cut(node_id from, node_id to) {
-  world_.note("cut", from.value(), to.value());
+  world_.add_to_hash("cut", from.value(), to.value());
+  if (world_.traced()) world_.tell(from, "nothing passes to " + world_.name_of(to));
   cut_.insert({from, to});
   suspect(from, to);
   suspect(to, from);
 }
 void network::heal(node_id from, node_id to) {
-  world_.note("heal", from.value(), to.value());
+  world_.add_to_hash("heal", from.value(), to.value());
+  if (world_.traced()) world_.tell(from, "packets pass to " + world_.name_of(to) + " again");
   cut_.erase({from, to});
   send_waiting();
 }
 void network::heal_all() {
-  world_.note("heal");
+  world_.note("all partitions end");
   cut_.clear();
   send_waiting();
 }
@@ -183,7 +188,8 @@ void network::tear_down(node_id by, node_id of) {
   endpoint& e = endpoints_[{by, of}];
   e.up = false;
   e.early.clear();
-  world_.note("lost", by.value(), of.value(), e.generation);
+  world_.add_to_hash("lost", by.value(), of.value(), e.generation);
+  if (world_.traced()) world_.tell(by, "has lost its connection to " + world_.name_of(of));
   // The other end refuses packets that are in flight. Packets that were to be sent again are dropped.
   std::erase_if(packets_, [&](const auto& entry) {
     const packet& p = entry.second;

@@ -148,7 +148,7 @@ class node_processes::handle final : public os_process {
  private:
   static bool is_signal(int number) { return number >= 0 && number <= 64; }
   void send(process& to, int number) const {
-    all_->note("os signal", to.id, static_cast<std::uint64_t>(number));
+    all_->note("os signal", to, static_cast<std::uint64_t>(number), std::to_string(number));
     if (number != 0 && !to.ended) to.inbox.emplace_back(signal_sent{number});
   }
   [[nodiscard]] std::unexpected<error> has_ended() const {
@@ -191,7 +191,8 @@ void node_processes::self_of::close_input() { process_.reads = false; }
 
 void node_processes::end(process& p, const os_exit& how) {
   if (std::exchange(p.ended, true)) return;
-  note("os end", p.id, static_cast<std::uint64_t>(how.signal != 0 ? 128 + how.signal : how.code));
+  note("os end", p, static_cast<std::uint64_t>(how.signal != 0 ? 128 + how.signal : how.code),
+       how.signal != 0 ? "by signal " + std::to_string(how.signal) : "with code " + std::to_string(how.code));
   p.inbox.clear();
   std::erase_if(timers_, [&](const auto& each) { return each.second.of == p.id; });
   if (const auto found = processes_.find(p.leader); found != processes_.end()) {
@@ -233,8 +234,8 @@ result<std::unique_ptr<os_process>> node_processes::spawn(const os_command& comm
 node_processes::process& node_processes::add(const os_command& command, std::unique_ptr<os_program> program,
                                              std::uint64_t leader) {
   const std::uint64_t id = ++last_id_;
-  note("os start", id);
   const auto p = std::make_shared<process>(*this, id, leader == 0 ? id : leader, command, std::move(program));
+  note("os start", *p);
   processes_.emplace(id, p);
   return *p;
 }
@@ -290,7 +291,7 @@ void node_processes::do_one(std::size_t pick) {
 }
 
 void node_processes::deliver_to_program(process& p) {
-  note("os run", p.id);
+  note("os run", p);
   auto next = std::move(p.inbox.front());
   p.inbox.pop_front();
   if (std::holds_alternative<started>(next)) return p.program->start(p.self);
@@ -314,7 +315,10 @@ void node_processes::report(process& leader) {
       made->bytes.resize(size);
     }
   }
-  note("os report", leader.id, next.index());
+  note("os report", leader, next.index(),
+       std::holds_alternative<output_made>(next) ? "output"
+       : std::holds_alternative<os_exit>(next)   ? "its end"
+                                                 : "the end of its output");
   leader.calling = true;
   if (const auto* made = std::get_if<output_made>(&next)) {
     if (leader.events.output) leader.events.output(made->to, made->bytes);
@@ -339,13 +343,18 @@ void node_processes::advance(time_point now) {
     const timer due = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
     const process_ref p = processes_.at(due.of);  // its timers go with it
-    note("os timer", p->id);
+    note("os timer", *p);
     due.what();
   }
 }
 
-void node_processes::note(std::string_view what, std::uint64_t id, std::uint64_t detail) {
-  world_.note(what, node_.value(), id, detail);
+void node_processes::note(std::string_view what, const process& about, std::uint64_t detail, std::string_view text) {
+  world_.add_to_hash(what, node_.value(), about.id, detail);
+  if (!world_.traced()) return;
+  std::string line{what};
+  line.append(" ").append(about.command.program).append(" (").append(std::to_string(about.id)).append(")");
+  if (!text.empty()) line.append(": ").append(text);
+  world_.tell(node_, std::move(line));
 }
 
 }  // namespace coppice::sim

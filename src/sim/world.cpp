@@ -4,6 +4,7 @@
 #include <coppice/sim/world.hpp>
 
 #include "internal/node_processes.hpp"
+#include "internal/node_tracer.hpp"
 
 namespace coppice::sim {
 
@@ -186,7 +187,18 @@ void node::start() {
   runtime_ = std::make_unique<runtime>(environment_, options_);
   runtime_->host().set_scheduler(std::make_unique<node_scheduler>(*this));
   runtime_->connect(world_.net().attach(id_));
-  world_.note("node up", id_.value());
+  attach_tracer();
+  world_.add_to_hash("node up", id_.value());
+  if (world_.traced())
+    world_.tell({.at = {},
+                 .node = name_,
+                 .process = {},
+                 .called = {},
+                 .what = "node up, as number " + std::to_string(id_.value())});
+}
+
+void node::attach_tracer() {
+  if (up() && !tracer_ && world_.traced()) tracer_ = std::make_unique<node_tracer>(world_, runtime_->host());
 }
 
 runtime& node::rt() {
@@ -198,7 +210,8 @@ environment& node::env() { return rt().host().env(); }
 
 void node::crash() {
   if (!up()) return;
-  world_.note("node down", id_.value());
+  world_.add_to_hash("node down", id_.value());
+  if (world_.traced()) world_.tell(id_, "node down");
   for (auto& s : stuck_)
     if (s.in_hand != nullptr) {
       runtime_->host().bury(*s.process, s.in_hand, true);
@@ -213,26 +226,30 @@ void node::crash() {
   processes_->retire();
   world_.net().forget(id_);
   runtime_.reset();
+  tracer_.reset();
   runnable_.clear();
   paused_ = false;
   if (std::exchange(suspended_, false)) clocks_.go_on(world_.now());
 }
 
 void node::pause() {
-  world_.note("pause", id_.value());
+  world_.add_to_hash("pause", id_.value());
+  if (world_.traced()) world_.tell(id_, "paused");
   paused_ = true;
   world_.net().silence(id_);
 }
 
 void node::resume() {
-  world_.note("resume", id_.value());
+  world_.add_to_hash("resume", id_.value());
+  if (world_.traced()) world_.tell(id_, "resumed");
   paused_ = false;
   world_.net().send_waiting();
 }
 
 void node::suspend(std::chrono::nanoseconds duration) {
   if (!up() || duration.count() <= 0) return;
-  world_.note("suspend", id_.value(), static_cast<std::uint64_t>(duration.count()));
+  world_.add_to_hash("suspend", id_.value(), static_cast<std::uint64_t>(duration.count()));
+  if (world_.traced()) world_.tell(id_, "suspended for " + std::to_string(duration.count()) + " ns");
   clocks_.stop(world_.now(), world_.now() + duration);
   suspended_ = true;
   world_.net().silence(id_);
@@ -240,7 +257,8 @@ void node::suspend(std::chrono::nanoseconds duration) {
 
 void node::wake_if_due() {
   if (!suspended_ || clocks_.running_since() > world_.now()) return;
-  world_.note("wake", id_.value());
+  world_.add_to_hash("wake", id_.value());
+  if (world_.traced()) world_.tell(id_, "no longer suspended");
   suspended_ = false;
   world_.net().send_waiting();
 }
@@ -256,7 +274,8 @@ void node::restart() {
 
 void node::raise(os_signal s) {
   if (!up()) return;
-  world_.note("signal", id_.value(), static_cast<std::uint64_t>(number_of(s)));
+  world_.add_to_hash("signal", id_.value(), static_cast<std::uint64_t>(number_of(s)));
+  if (world_.traced()) world_.tell(id_, "signal " + std::to_string(number_of(s)) + " of the operating system");
   jobs_.emplace_back([this, s] { deliver(s); });
 }
 
@@ -267,7 +286,8 @@ void node::deliver(os_signal s) {
 
 void node::stick(pid who, std::chrono::nanoseconds duration) {
   if (!up() || !runtime_->alive(who)) return;
-  world_.note("stick", who.node().value(), who.index(), who.serial());
+  world_.add_to_hash("stick", who.node().value(), who.index(), who.serial());
+  if (tracer_) tracer_->tell(who, "gets stuck at its next signal, for " + std::to_string(duration.count()) + " ns");
   stuck_.push_back({.process = &runtime_->host().slot_at(who.index()),
                     .serial = who.serial(),
                     .until = now() + duration,
@@ -351,14 +371,10 @@ bool world::fails(std::string_view point) {
   return found != faults_.end() && dice_.chance(found->second);
 }
 
-void world::note(std::string_view what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+void world::add_to_hash(std::string_view what, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   std::uint64_t h = hash_ ^ static_cast<std::uint64_t>(now_.time_since_epoch().count());
   for (const char letter : what) h = (h ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
   hash_ = mix(mix(mix(h ^ a) ^ b) ^ c);
-  if (!tracer_) return;
-  std::string line = std::to_string(now_.time_since_epoch().count()) + " " + std::string{what};
-  for (const std::uint64_t part : {a, b, c}) line += " " + std::to_string(part);
-  tracer_(line);
 }
 
 void world::partition(node& a, node& b) {
@@ -407,7 +423,8 @@ void world::do_one_of(node& n, std::size_t pick) {
   if (pick < n.jobs_.size()) {
     auto job = std::move(n.jobs_[pick]);
     n.jobs_.erase(n.jobs_.begin() + static_cast<std::ptrdiff_t>(pick));
-    note("job", n.id().value());
+    add_to_hash("job", n.id().value());
+    if (traced()) tell(n.id(), "blocking work");
     job();
     return;
   }
@@ -433,7 +450,7 @@ void world::run_process(node& n, std::size_t which) {
   n.runnable_.pop_back();
   detail::kernel& k = n.runtime_->host();
   const pid who = k.pid_of(*p);
-  note("run", who.node().value(), who.index(), who.serial());
+  add_to_hash("run", who.node().value(), who.index(), who.serial());
   ++steps_;
   ++n.turns_;
   // Each turn takes time, so that a process that never waits cannot keep the clock from moving.
@@ -442,11 +459,15 @@ void world::run_process(node& n, std::size_t which) {
   const int budget = n.stuck_.empty() ? static_cast<int>(1 + dice_.below(4)) : 1;
   detail::turn* before = std::exchange(detail::current_turn, &n.turn_);
   n.turn_.k = &k;
+  n.turn_.tracer = n.tracer_.get();
+  if (n.tracer_) p->urgent.fetch_or(detail::in_world_trace);
   const std::uint64_t handled = n.turn_.handled.load();
   n.turn_.clock_cs.store(k.centiseconds(n.now()), std::memory_order_relaxed);
   const bool more = k.run(*p, budget, n.turn_);
   detail::current_turn = before;
-  note("handled", n.turn_.handled.load() - handled);
+  if (n.tracer_) p->urgent.fetch_and(static_cast<std::uint8_t>(~detail::in_world_trace));
+  add_to_hash("handled", n.turn_.handled.load() - handled);
+  if (n.tracer_ && n.turn_.handled.load() == handled && k.is_frozen(who)) n.tracer_->tell(who, "frozen");
   if (more) n.runnable_.push_back(p);
 }
 

@@ -29,7 +29,7 @@ TEST(explore, tells_the_first_seed_that_fails_and_how_to_replay_it) {
   const std::string report =
       explore({.name = "below seven", .seeds = 100, .replay = "bin/tests --one"}, fails_from_seven);
   EXPECT_EQ(report, "below seven: seed 7: seven is too much\n  replay: COPPICE_SEED=7 bin/tests --one");
-  EXPECT_EQ(runs, 7);
+  EXPECT_EQ(runs, 8) << "the seventh runs once more, for the events of the report";
 }
 
 TEST(explore, takes_any_exception_for_a_failure) {
@@ -55,7 +55,7 @@ TEST(explore, detects_that_the_same_seed_went_another_way) {
     w.run();
   };
   const std::string report = explore({.name = "forgetful", .repeat_every = 4, .replay = "again"}, depends_on_the_past);
-  EXPECT_NE(report.find("forgetful: seed 4: the second run of the same seed left a different trace"), std::string::npos)
+  EXPECT_NE(report.find("forgetful: seed 4: the second run of the same seed has a different hash"), std::string::npos)
       << report;
   EXPECT_NE(report.find("COPPICE_SEED=4 again"), std::string::npos) << report;
 }
@@ -80,8 +80,8 @@ TEST(explore, with_a_seed_from_the_environment_runs_only_that_one_with_its_trace
   const std::string trace = testing::internal::GetCapturedStderr();
   ASSERT_EQ(::unsetenv("COPPICE_SEED"), 0);  // NOLINT(concurrency-mt-unsafe): one thread
   EXPECT_EQ(seeds, (std::vector<std::uint64_t>{77}));
-  EXPECT_EQ(report, "replayed: seed 77: the one\n  replay: COPPICE_SEED=77 again");
-  EXPECT_EQ(trace, "1000000000 seen by the one who replays 1 2 3\n");
+  EXPECT_TRUE(report.starts_with("replayed: seed 77: the one\n  replay: COPPICE_SEED=77 again\n")) << report;
+  EXPECT_EQ(trace, "1.000000000 seen by the one who replays 1 2 3\n");
 }
 
 TEST(explore, what_is_thrown_may_be_anything) {
@@ -123,7 +123,7 @@ TEST(explore, a_replayed_seed_that_goes_another_way_each_time_is_told) {
   testing::internal::CaptureStderr();
   const std::string report = explore({.name = "fickle"}, [&](world& w) { w.note("turn", ++turn); });
   (void)testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(report.starts_with("fickle: seed 3: the second run of the same seed left a different trace")) << report;
+  EXPECT_TRUE(report.starts_with("fickle: seed 3: the second run of the same seed has a different hash")) << report;
 }
 
 TEST(explore, a_second_run_that_fails_is_reported_with_its_failure) {

@@ -39,6 +39,16 @@ void tries_it() {
   if (!report.empty()) std::cerr << report << '\n';
 }
 
+void shows_what_happened() {
+  sim::world w{7};
+  w.keep_trace();
+  runtime& rt = w.add_node("store").rt();
+  const pid writer = rt.spawn({.name = "writer"}, worker).value();
+  rt.kill(writer);
+  w.run();
+  for (const sim::trace_event& e : w.last_events_of("writer", 50)) std::cout << to_string(e) << '\n';
+}
+
 class always_four final : public random_source {
  public:
   std::uint64_t next() override { return 4; }
@@ -133,6 +143,7 @@ TEST(guide_simulation, holds) {
   with_one_part_replaced();
   a_day();
   tries_it();
+  shows_what_happened();
 }
 
 TEST(guide_os_processes, holds) { a_slow_end(); }

@@ -52,9 +52,9 @@ TEST(world, the_tracer_gets_a_line_for_everything_that_happens) {
   w.note("here I am", 7);
   EXPECT_TRUE(w.run());
   ASSERT_GE(lines.size(), 3U);
-  EXPECT_EQ(lines[0], "1000000000 node up 1 0 0");
-  EXPECT_EQ(lines[1], "1000000000 here I am 7 0 0");
-  EXPECT_EQ(lines[2], "1000000000 run 1 1 0");
+  EXPECT_EQ(lines[0], "1.000000000 node1: node up, as number 1");
+  EXPECT_EQ(lines[1], "1.000000000 here I am 7");
+  EXPECT_EQ(lines[2], "1.000000100 node1 <1.1.0>: start");
 }
 
 TEST(world, the_dice_are_fair_and_within_their_bounds) {

@@ -59,7 +59,7 @@ struct object_start : start_letter {
     std::destroy_at(&mine.args);
     std::destroy_at(&mine.with);
   }
-  static constexpr message_type type_of{.name = "start",
+  static constexpr message_type type_of{.name = type_name<T>(),
                                         .size = sizeof(start_letter) + sizeof(std::tuple<Args...>) + 16,
                                         .drop = &drop,
                                         .object = {.deliver = &make}};

@@ -10,11 +10,13 @@ class node_disk;
 class node_lanes;
 class os_program;
 class os_program_self;
+class trace;
 class world;
 struct clock_quality;
 struct disk_quality;
 struct exploration;
 struct lane_quality;
 struct network_quality;
+struct trace_event;
 
 }  // namespace coppice::sim

@@ -23,6 +23,7 @@
 #include <coppice/sim/network.hpp>
 #include <coppice/sim/node_clock.hpp>
 #include <coppice/sim/os_program.hpp>
+#include <coppice/sim/trace.hpp>
 
 namespace coppice::sim {
 
@@ -52,6 +53,7 @@ class world;
 class node_environment;
 class node_processes;
 class node_scheduler;
+class node_tracer;
 
 /// One machine. It may crash and start again; each start is a new runtime with a new node id.
 class node {
@@ -115,6 +117,7 @@ class node {
     detail::envelope* in_hand = nullptr;  // after it was abandoned: the signal in whose handling it is stuck
   };
   void start();
+  void attach_tracer();
   void wake_if_due();
   /// Nothing runs here and no packet arrives.
   [[nodiscard]] bool halted() const noexcept { return paused_ || suspended_; }
@@ -136,6 +139,7 @@ class node {
   std::shared_ptr<node_disk> disk_;
   std::shared_ptr<node_lanes> lanes_;
   std::shared_ptr<node_environment> environment_;
+  std::unique_ptr<node_tracer> tracer_;  // null: nobody wants a trace
   std::unique_ptr<runtime> runtime_;
   std::vector<detail::slot*> runnable_;
   std::deque<std::move_only_function<void()>> jobs_;
@@ -199,17 +203,38 @@ class world {
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
   /// The number of turns that processes have had.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
-  /// Calls `sink` with one line for each event, to examine a failure. The guide describes the lines.
-  void on_trace(std::function<void(std::string_view)> sink) { tracer_ = std::move(sink); }
+  /// Calls `sink` with one line for each event from now on, to examine a failure. The guide describes the lines.
+  void on_trace(std::function<void(std::string_view)> sink);
+  /// Keeps the last events of the trace from now on, for the two functions below.
+  void keep_trace(std::size_t events = 100'000);
+  /// The last `n` events that were kept, the newest at the end.
+  [[nodiscard]] std::vector<trace_event> last_events(std::size_t n) const;
+  /// The same of those that concern `who`: what the trace calls a process (its name, or else its label, or else its
+  /// class), its pid (`"<1.2.0>"`), or the name of a node. Processes that had the name one after the other all count.
+  [[nodiscard]] std::vector<trace_event> last_events_of(std::string_view who, std::size_t n) const {
+    return last_of(trace_.kept(), who, n);
+  }
 
   /// The random numbers of the seed, for the parts of the simulation and for tests.
   [[nodiscard]] dice& chance() noexcept { return dice_; }
+  /// Adds an event of a test to the hash and to the trace, which leaves out numbers that are 0 at the end.
   void note(std::string_view what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
+  /// For the parts of the simulation: adds an event to the hash.
+  void add_to_hash(std::string_view what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) noexcept;
+  /// For the parts of the simulation: whether somebody wants the trace; if not, no texts are made.
+  [[nodiscard]] bool traced() const noexcept { return trace_.wanted(); }
+  /// For the parts of the simulation: adds an event to the trace. The world fills in the time, and the name of the node
+  /// of a process.
+  void tell(trace_event event);
+  void tell(node_id where, std::string what);
+  /// The name of the node, or its number if it has crashed.
+  [[nodiscard]] std::string name_of(node_id id);
   [[nodiscard]] node* find(node_id id) noexcept;
   [[nodiscard]] bool fails(std::string_view point);
   [[nodiscard]] std::uint64_t new_node_number() noexcept { return ++node_numbers_; }
 
  private:
+  void attach_tracers();
   void deliver_due();
   void do_one_of(node& n, std::size_t pick);
   void run_process(node& n, std::size_t which);
@@ -224,7 +249,7 @@ class world {
   std::uint64_t steps_ = 0;
   std::uint64_t node_numbers_ = 0;
   std::map<std::string, double, std::less<>> faults_;
-  std::function<void(std::string_view)> tracer_;
+  trace trace_;
   network network_;
   std::deque<node> nodes_;
 };

@@ -46,7 +46,7 @@ class node_processes final : public os_processes, public std::enable_shared_from
   void forget(std::uint64_t id);
   static void drop_events(process& p);
   void erase_if_over(std::uint64_t id);
-  void note(std::string_view what, std::uint64_t id, std::uint64_t detail = 0);
+  void note(std::string_view what, const process& about, std::uint64_t detail = 0, std::string_view text = {});
 
   world& world_;
   const node_clock& clocks_;

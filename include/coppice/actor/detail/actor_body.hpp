@@ -253,7 +253,7 @@ struct actor_start : start_letter {
     std::destroy_at(&mine.settings);
     std::destroy_at(&mine.with);
   }
-  static constexpr message_type type_of{.name = "start",
+  static constexpr message_type type_of{.name = type_name<A>(),
                                         .size = sizeof(start_letter) + sizeof(settings) + sizeof(how) + 16,
                                         .drop = &drop,
                                         .object = {.deliver = &make}};

@@ -22,17 +22,25 @@ class event_stream {
   template <class E>
   void publish(const E& event) {
     if (count_of(plain<E>).load(std::memory_order_relaxed) == 0) return;
+    if constexpr (requires(tracer& t) { t.saw(event); })
+      if (tracer_ != nullptr) tracer_->saw(event);
     turn* t = turn_here();
     const bool before = t != nullptr && std::exchange(t->publishes, true);
     for (const pid who : subscribers(plain<E>)) kernel_.send(who, signal::message, make_mail<E>(plain<E>, event));
     if (t != nullptr) t->publishes = before;
   }
-  /// Whether a live process has subscribed to this type. If none has, this usually costs one load.
+  /// Whether a live process, or the tracer, wants to know events of this type. If nobody does, this usually costs
+  /// one load.
   [[nodiscard]] bool wanted(const message_type& type) {
-    return count_of(type).load(std::memory_order_relaxed) != 0 && !subscribers(type).empty();
+    if (count_of(type).load(std::memory_order_relaxed) == 0) return false;
+    return (tracer_ != nullptr && is_seen(type)) || !subscribers(type).empty();
   }
+  /// For a simulation, once: `by` sees the ends of processes, stalls and dead letters, and must outlive the runtime.
+  void set_tracer(tracer& by);
 
  private:
+  /// Whether `tracer` has a `saw` for this type.
+  [[nodiscard]] static bool is_seen(const message_type& type) noexcept;
   struct entry {
     const message_type* type = nullptr;
     pid who;
@@ -52,6 +60,7 @@ class event_stream {
   }
 
   kernel& kernel_;
+  tracer* tracer_ = nullptr;
   std::array<std::atomic<std::uint32_t>, 256> counts_{};
   std::mutex mutex_;
   std::vector<entry> entries_;

@@ -68,7 +68,8 @@ struct child_ended {
   exit_reason reason;
 };
 
-/// The first envelope of a process. Its type's `deliver` makes the body, in the new process.
+/// The first envelope of a process. Its type's `deliver` makes the body, in the new process; the name of the type is
+/// that of the object's class, and empty for coroutines.
 struct start_letter : envelope {
   birth with;
   start_letter(const message_type* t, birth&& b) : envelope{t}, with{std::move(b)} {}
@@ -200,6 +201,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] pid where(std::string_view name);
   /// Empty: it has none.
   [[nodiscard]] std::string name_of(pid who);
+  [[nodiscard]] std::string label_of(pid who);
   void set_label(slot& me, std::string label);
 
   // -- time

@@ -52,6 +52,8 @@ class mailbox_policy {
   [[nodiscard]] std::vector<envelope*> withdraw(pid from);
   /// How many messages the process has taken and put aside: they take room too.
   void set_put_aside(kernel& k, pid owner, std::size_t count);
+  /// The message that `take` would return. Null: none. For the simulation: elsewhere another thread may take it.
+  [[nodiscard]] const envelope* next();
   /// Counts the messages by type, also those that wait for room. Returns their number.
   [[nodiscard]] std::size_t count(std::vector<mail_count>& by_type);
   [[nodiscard]] std::uint64_t dropped();

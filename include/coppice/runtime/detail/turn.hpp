@@ -7,6 +7,7 @@
 #include <coppice/runtime/detail/burst.hpp>
 #include <coppice/runtime/detail/slot.hpp>
 #include <coppice/runtime/detail/stall_guard.hpp>
+#include <coppice/runtime/detail/tracer.hpp>
 #include <coppice/runtime/trace_context.hpp>
 
 namespace coppice::detail {
@@ -47,6 +48,7 @@ struct turn {
   std::atomic<std::uint32_t> clock_cs{0};
   stall_guard guard{};
   burst out{};
+  detail::tracer* tracer = nullptr;  // not null: the slot that runs has the bit `in_world_trace`
   trace_context trace{};             // of what the process does now; set for slots that have the bit `has_trace_ids`
   // For slots that have the bit `is_measured`: when the code that runs now began, and the message that it received
   // meanwhile; null: it has received none since then.

@@ -1,0 +1,29 @@
+#pragma once
+#include <map>
+
+#include <coppice/sim/world.hpp>
+
+namespace coppice::sim {
+
+/// Writes what the processes of one runtime do into the trace of the world.
+class node_tracer final : public detail::tracer {
+ public:
+  node_tracer(world& w, detail::kernel& of);
+
+  void handles(const detail::slot& p, const detail::envelope& e) override;
+  void saw(const process_ended& event) override;
+  void saw(const process_stalled& event) override;
+  void saw(const dead_letter& event) override;
+  /// For events of a process that no signal explains.
+  void tell(pid who, std::string what);
+
+ private:
+  /// Its name, or else its label, or else its class. A process that has ended keeps the last one.
+  [[nodiscard]] std::string called(pid who);
+
+  world& world_;
+  detail::kernel& kernel_;
+  std::map<pid, std::string> known_;
+};
+
+}  // namespace coppice::sim
