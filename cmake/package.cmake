@@ -17,6 +17,9 @@ install(FILES tools/lint/awaits.py tools/lint/classes.py tools/lint/cxx.py tools
         DESTINATION ${COPPICE_LINT_FOLDER})
 install(FILES cmake/CoppiceLint.cmake DESTINATION ${config_folder})
 
+# Commands for gdb: see docs/guide/observation.md.
+install(FILES tools/gdb/coppice_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coppice/gdb)
+
 configure_package_config_file(cmake/CoppiceConfig.cmake.in CoppiceConfig.cmake INSTALL_DESTINATION ${config_folder}
                               PATH_VARS COPPICE_LINT_FOLDER)
 # Until 1.0 a minor version may break users.

@@ -40,17 +40,42 @@ std::uint8_t observed_from_birth(const runtime_options& o) {
 
 }  // namespace
 
+constinit kernel* all_kernels = nullptr;
+
+/// Keeps `all_kernels` up to date.
+class debugger_entry {
+ public:
+  static void add(kernel& k) {
+    const std::scoped_lock lock{mutex};
+    k.next_kernel_ = std::exchange(all_kernels, &k);
+  }
+  static void remove(kernel& k) {
+    const std::scoped_lock lock{mutex};
+    kernel** at = &all_kernels;
+    while (*at != nullptr && *at != &k) at = &(*at)->next_kernel_;
+    if (*at != nullptr) *at = k.next_kernel_;
+  }
+
+ private:
+  static inline constinit std::mutex mutex{};
+};
+
 kernel::kernel(std::shared_ptr<environment> env, const runtime_options& options)
     : env_{std::move(env)},
       options_{checked(options, *env_)},
       table_{options_.node, options_.processes, observed_from_birth(options_)},
       parts_{std::make_unique<kernel_parts>(*this, env_->threads() != nullptr ? options_.workers + 1 : 1)} {
-  if (env_->threads() == nullptr) return;
-  scheduler_ = make_worker_scheduler(*this, options_);
-  scheduler_->begin();
+  if (env_->threads() != nullptr) {
+    scheduler_ = make_worker_scheduler(*this, options_);
+    scheduler_->begin();
+  }
+  debugger_entry::add(*this);
 }
 
-kernel::~kernel() { crash(); }
+kernel::~kernel() {
+  debugger_entry::remove(*this);
+  crash();
+}
 
 void kernel::set_scheduler(std::unique_ptr<scheduler> s) { scheduler_ = std::move(s); }
 

@@ -188,7 +188,7 @@ UNFINISHED = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "X
 USED = ["src/{library}/*.cpp", "include/coppice/{library}/*.hpp", "include/coppice/*.hpp", "tests/{library}/*_test.cpp",
         "tests/{library}/sim/*_test.cpp", "tests/{library}/stress/*_test.cpp", "examples/[0-9][0-9]_*/*.cpp",
         "programs/*/*.cpp", "bench/*.cpp", "bench/peers/*", "tests/compiler/*.cpp", "tests/headers/*.cpp", "tests/lint/*.cpp",
-        "tests/refused/*.cpp", "tests/package/*.cpp"]
+        "tests/refused/*.cpp", "tests/package/*.cpp", "tests/gdb/*.cpp"]
 
 
 def pragma_once(tree):

@@ -341,6 +341,11 @@ class kernel : public std::enable_shared_from_this<kernel> {
   std::unique_ptr<kernel_parts> parts_;
   std::unique_ptr<scheduler> scheduler_;
   std::atomic<bool> crashed_{false};
+  friend class debugger_entry;
+  kernel* next_kernel_ = nullptr;  // in `all_kernels`
 };
+
+/// The first of a list of all runtimes in the program, for debuggers: see tools/gdb.
+extern kernel* all_kernels;
 
 }  // namespace coppice::detail
