@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs every workload on Coppice, Erlang and CAF and prints how they compare.
+"""Runs every workload on Coppice and its peers (Erlang, CAF, std::future, Asio) and prints how they compare.
 
 Each run of a workload is an operating system process of its own that prints
-one line, "WORKLOAD VALUE". The three take turns, round by round, so that a
+one line, "WORKLOAD VALUE". All take turns, round by round, so that a
 machine that gets slower or faster meanwhile affects all of them alike. The
 first round only warms up and is not counted. Medians are compared.
 
@@ -33,7 +33,7 @@ MIN_ROUNDS = 5
 RATE, TIME, BYTES, GROWTH, PRICE = "rate", "time", "bytes", "growth", "price"
 OURS_ALONE = (GROWTH, PRICE)
 
-PEER_NAMES = {"erlang": "Erlang", "caf": "CAF"}
+PEER_NAMES = {"erlang": "Erlang", "caf": "CAF", "std": "std", "asio": "Asio"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Workload:
 
 
 NOBODY = ()
+THREADS = ("std", "asio")  # for workloads with a thread that is not part of a runtime
 ERLANG = ("erlang",)  # for workloads that need a supervisor, which CAF does not have
 SHORT_LISTS = "at its best: 100 supervisors of one child each, which keeps their lists of restarts short"
 BY_HAND = "has no supervisor: a parent made by hand, with monitor and spawn"
@@ -67,6 +68,9 @@ WORKLOADS = [
     Workload("call", RATE, "M calls/s", 8, 16, "one client, one server, 500,000 calls with a timeout"),
     Workload("call100", RATE, "M calls/s", None, None, "100 clients, one server, 1,000,000 calls"),
     Workload("callpairs", RATE, "M calls/s", None, None, "1,000 clients and servers, 1,000 calls each"),
+    Workload("promise", RATE, "k/s", 1, 2, "a process asks a plain thread, which completes a promise: 100,000 times",
+             peers=THREADS),
+    Workload("promise64", RATE, "k/s", 1, 2, "the same with 64 promises outstanding, 1,000,000 times", peers=THREADS),
     Workload("timers", TIME, "ns/timer", 2, 5, "arming 1,000,000 timers of 0-5 s; ends when they are armed"),
     Workload("timer_fire", TIME, "CPU ms", None, None, "100,000 timers of 0-2 s, armed and delivered"),
     Workload("monitor", RATE, "M pairs/s", 2, 5, "1,000,000 times monitor and demonitor"),
@@ -148,6 +152,22 @@ def caf_command(workload):
     return [str(OUT / "caf_bench"), workload]
 
 
+def std_command(workload):
+    return [str(OUT / "std_bench"), workload]
+
+
+def asio_command(workload):
+    return [str(OUT / "asio_bench"), workload]
+
+
+COMMANDS = {"erlang": erlang_command, "caf": caf_command, "std": std_command, "asio": asio_command}
+
+
+def asio_is_installed():
+    test = "#if !__has_include(<asio.hpp>)\n#error missing\n#endif\n"
+    return subprocess.run(["g++", "-E", "-x", "c++", "-"], input=test, text=True, capture_output=True).returncode == 0
+
+
 def run_once(command, workload):
     """The value that one run of the command prints."""
     env = dict(os.environ, ERL_CRASH_DUMP_BYTES="0")
@@ -195,6 +215,13 @@ def build_peers():
     target = OUT / "caf_bench"
     build_peer([*caf, *PEERS.glob("caf/*.hpp")], target,
                ["g++", "-std=c++17", "-O2", "-DNDEBUG", "-o", str(target), *map(str, caf), "-lcaf_core", "-pthread"])
+    for name in THREADS:
+        if name == "asio" and not asio_is_installed():
+            print("bench: Asio is not installed, so it has no figures", file=sys.stderr)
+            continue
+        source, target = PEERS / f"threads/{name}_bench.cpp", OUT / f"{name}_bench"
+        build_peer([source, ROOT / "bench/foreign_thread.hpp"], target,
+                   ["g++", "-std=c++20", "-O2", "-DNDEBUG", "-o", str(target), str(source), "-pthread"])
 
 
 # ---------------------------------------------------------------- measurement
@@ -202,7 +229,7 @@ def build_peers():
 
 @dataclass
 class Series:
-    """The values of one of the three for a workload, over all rounds."""
+    """The values of one program for a workload, over all rounds."""
 
     values: list = field(default_factory=list)
     failure: str | None = None
@@ -214,9 +241,8 @@ class Series:
 
 def measure(workload, rounds, warm_up, program):
     """Our series and those of the workload's peers, by name."""
-    peers = {"erlang": erlang_command, "caf": caf_command}
     commands = {"ours": ours_command(workload.name, program)}
-    commands |= {who: peers[who](workload.name) for who in workload.peers}
+    commands |= {who: COMMANDS[who](workload.name) for who in workload.peers if who != "asio" or asio_is_installed()}
     series = {who: Series() for who in commands}
     for number in range(rounds + (1 if warm_up else 0)):
         for who, command in commands.items():
@@ -284,7 +310,8 @@ def ratio_text(kind, ratio):
     return f"{ratio:.3f} *" if kind == BYTES else f"{ratio:.2f}x"
 
 
-COLUMNS = [("workload", 19), ("unit", 15), ("ours", 9), ("Erlang", 9), ("CAF", 9), ("ratio", 8),
+COLUMNS = [("workload", 19), ("unit", 15), ("ours", 9), ("Erlang", 9), ("CAF", 9), ("std", 7), ("Asio", 7),
+           ("ratio", 8),
            ("ours min-max", 16), ("must", 10), ("goal", 10)]
 
 
@@ -332,8 +359,7 @@ class Report:
         print_row([
             workload.name, workload.unit,
             self.ours_cell(workload, ours),
-            self.peer_cell(workload, "erlang", series),
-            self.peer_cell(workload, "caf", series),
+            *(self.peer_cell(workload, who, series) for who in PEER_NAMES),
             ratio_text(workload.kind, ratio), spread,
             wanted_text(workload.kind, ratio, workload.must),
             wanted_text(workload.kind, ratio, workload.goal),
@@ -342,6 +368,7 @@ class Report:
     def footer(self):
         print()
         print("ratio: how many times better ours is than the better peer, by medians.")
+        print("std:   std::promise and std::future, between two threads.")
         print("*      our bytes divided by the better peer's: lower is better.")
         print("+      ours alone: how many times longer the end of a run takes than its start, an actor than a server.")
         for i, text in enumerate(self.notes, 1):
@@ -399,7 +426,7 @@ def json_entry(workload, series, ratio, rounds):
 
 
 def parse_arguments():
-    p = argparse.ArgumentParser(description="Compares Coppice with Erlang and CAF.")
+    p = argparse.ArgumentParser(description="Compares Coppice with Erlang, CAF, std::future and Asio.")
     p.add_argument("--only", nargs="+", action="extend", default=[], metavar="NAME[,NAME...]",
                    help="only these workloads")
     p.add_argument("--json", metavar="FILE", help="also write the results there")

@@ -36,6 +36,7 @@ struct workload {
 };
 
 std::span<const workload> message_workloads();
+std::span<const workload> promise_workloads();
 std::span<const workload> process_workloads();
 std::span<const workload> idle_workloads();
 std::span<const workload> supervision_workloads();

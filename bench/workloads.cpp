@@ -28,8 +28,8 @@ namespace {
 
 std::vector<workload> all_workloads() {
   std::vector<workload> all;
-  for (const auto some :
-       {message_workloads(), process_workloads(), idle_workloads(), supervision_workloads(), actor_workloads()})
+  for (const auto some : {message_workloads(), promise_workloads(), process_workloads(), idle_workloads(),
+                          supervision_workloads(), actor_workloads()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }
