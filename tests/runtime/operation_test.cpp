@@ -195,7 +195,8 @@ TEST(operation, does_not_hold_up_the_callers_of_a_killed_server) {
   };
   rt.handle().call(s.call<reading_server::read>().within(1h), expects_exited);
   begun.wait();
-  rt.handle().call(s.call<reading_server::read>().within(1h), expects_exited);  // waits in the mailbox
+  rt.handle().call(s.call<reading_server::read>().within(1h), expects_exited);
+  while (rt.info(s.id())->mailbox == 0) std::this_thread::yield();  // the second call waits in the mailbox now
   rt.kill(s.id());
   answered.wait();
   library.finish('x');
