@@ -20,18 +20,25 @@ namespace {
 void refuse_nonsense(const coppice::mailbox& how) {
   if (const auto sensible = how.check(); !sensible) throw std::invalid_argument{std::string{sensible.error().text()}};
 }
-}  // namespace
-
-std::shared_ptr<mailbox_policy> make_policy_of_spec(const coppice::mailbox& how) {
-  refuse_nonsense(how);
-  return std::make_shared<mailbox_policy>(how, mailbox_policy::tokens::each);
-}
 
 std::shared_ptr<mailbox_policy> make_policy(const coppice::mailbox& how, mailbox_policy::tokens which) {
   if (how == coppice::mailbox{}) [[likely]]
     return nullptr;
   refuse_nonsense(how);
   return mailbox_policy::has_effect(how) ? std::make_shared<mailbox_policy>(how, which) : nullptr;
+}
+}  // namespace
+
+std::shared_ptr<mailbox_policy> make_policy_of_options(const coppice::mailbox& how) {
+  return make_policy(how, mailbox_policy::tokens::each);
+}
+std::shared_ptr<mailbox_policy> make_policy_of_actor(const std::shared_ptr<mailbox_policy>& of_spec,
+                                                     const coppice::mailbox& of_props) {
+  return make_policy(of_spec ? of_spec->box : of_props, mailbox_policy::tokens::one);
+}
+std::shared_ptr<mailbox_policy> make_policy_of_spec(const coppice::mailbox& how) {
+  refuse_nonsense(how);
+  return std::make_shared<mailbox_policy>(how, mailbox_policy::tokens::each);
 }
 
 std::size_t mailbox_policy::level_of(const envelope& e) const noexcept {

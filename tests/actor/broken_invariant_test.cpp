@@ -1,6 +1,8 @@
 // States that are corrupted on purpose: the right `ensure` fires, and ends the actor that it concerns and no other.
 #include <gtest/gtest.h>
 
+#include <coppice/actor/detail/actor_signal.hpp>
+
 #include "stage.hpp"
 
 namespace {

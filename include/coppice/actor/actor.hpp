@@ -327,7 +327,7 @@ template <class Host, class A>
 /// Asks an actor to stop. It is never killed for taking too long: only a parent has time limits for its children.
 template <class Host>
 void stop_actor(Host& host, pid who) {
-  detail::send_signal(host.host(), who, detail::signals::stop{});
+  detail::send_stop(host.host(), who);
 }
 template <class Host, class A>
 void stop_actor(Host& host, const actor_ref<A>& who) {

@@ -1,7 +1,6 @@
 #pragma once
 /// Starting processes: the code that `self::spawn...` and `runtime::spawn...` share.
 #include <coppice/runtime/blocking.hpp>
-#include <coppice/runtime/detail/mailbox_policy.hpp>
 #include <coppice/runtime/object.hpp>
 #include <coppice/runtime/operation.hpp>
 
@@ -127,7 +126,7 @@ template <class T, class... Args>
 inline birth birth_with(const spawn_options& options, pid parent) {
   birth with{.parent = parent, .linked = options.link && parent};
   with.called = birth::by(std::string{options.name}, std::string{options.label});
-  with.policy = make_policy(options.mailbox, mailbox_policy::tokens::each);
+  with.policy = make_policy_of_options(options.mailbox);
   return with;
 }
 

@@ -2,6 +2,7 @@
 /// What the classes in this folder have in common: each carries out one duty of an actor, in one turn of its process,
 /// and has no state of its own. They are made where they are needed: `life_cycle{me, t}.stop(reason)`.
 #include <coppice/actor/context.hpp>
+#include <coppice/actor/detail/actor_signal.hpp>
 #include <coppice/runtime/detail/mailbox_policy.hpp>
 
 namespace coppice::detail {

@@ -262,8 +262,7 @@ struct actor_start : start_letter {
 template <class A>
 [[nodiscard]] result<pid> spawn_actor(kernel& k, birth&& with, std::shared_ptr<const actor_settings> s,
                                       actor_birth how) {
-  const coppice::mailbox& wanted = with.policy ? with.policy->box : s->mailbox;  // a child spec goes before props
-  with.policy = make_policy(wanted, mailbox_policy::tokens::one);
+  with.policy = make_policy_of_actor(with.policy, s->mailbox);
   static_assert(alignof(A) <= alignof(std::max_align_t), "over-aligned actors are not supported");
   k.before_spawn();
   using letter_t = actor_start<A>;

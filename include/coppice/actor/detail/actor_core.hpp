@@ -5,8 +5,8 @@
 
 #include <coppice/actor/behaviour.hpp>
 #include <coppice/actor/detail/actor_settings.hpp>
-#include <coppice/actor/detail/actor_signal.hpp>
 #include <coppice/actor/detail/aside_mail.hpp>
+#include <coppice/actor/detail/child_failed.hpp>
 #include <coppice/actor/detail/child_table.hpp>
 #include <coppice/actor/detail/instance_holder.hpp>
 #include <coppice/actor/detail/instance_timers.hpp>
@@ -141,6 +141,9 @@ struct actor_core : life_status {
   decided_by failures;
   bool initialised = false;
 };
+
+/// Asks an actor to stop, before the mail that it has.
+void send_stop(kernel& k, pid who);
 
 /// Calls `run` as a handler of the actor: an exception is a failure of the actor, `exit_with` a stop, and a broken
 /// invariant of this library the end of its process.

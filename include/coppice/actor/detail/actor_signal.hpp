@@ -1,28 +1,21 @@
 #pragma once
 /// Signals between actors, and from an actor to itself. They are handled before mail.
 ///
+/// No header that users include contains this one: each of their sources would compile the variant again.
+///
 /// A handler does not stop or restart its own actor directly. A stop, a restart and the end of a wait are signals,
 /// which are handled after the handler has returned. (`context::fail` is the exception: it changes the state at once.)
-#include <exception>
 #include <variant>
 
+#include <coppice/actor/detail/child_failed.hpp>
 #include <coppice/runtime/object.hpp>
 
 namespace coppice::detail {
 
 namespace signals {
 
-// -- from a child to its parent
+// -- from a child to its parent: `child_failed`, and these
 
-/// The child has failed and waits for a decision.
-struct child_failed {
-  pid child{};
-  std::uint64_t instance = 0;  ///< as the parent counts; an older number means that the failure was already answered
-  bool has_instance = false;   ///< false: the instance could not be made, so that there is nothing to resume
-  exit_reason reason{};
-  std::exception_ptr thrown{};  ///< null: it failed without an exception
-  bool logged = false;          ///< it was a process, which has logged its end
-};
 /// The child is stopping and waits for its own children. Its `shutdown` time is extended by the time these may take.
 struct child_waits_for_children {
   pid child{};

@@ -14,6 +14,7 @@
 #include <coppice/runtime/detail/process_table.hpp>
 #include <coppice/runtime/detail/turn.hpp>
 #include <coppice/runtime/log.hpp>
+#include <coppice/runtime/mailbox.hpp>
 #include <coppice/runtime/observe.hpp>
 #include <coppice/runtime/options.hpp>
 #include <coppice/runtime/signals.hpp>
@@ -44,13 +45,13 @@ struct birth {
     std::string name{};
     std::string label{};
   };
-  pid parent{};                                    // nobody: spawned from outside
-  bool linked = false;                             // to the parent
-  bool parent_reports = false;                     // the parent, to which it is linked, logs its failures
-  monitor_ref watched_as{};                        // the monitor that the parent has on it
-  std::uint64_t ack = 0;                           // not 0: the parent waits under this number until it is initialised
-  std::unique_ptr<const texts> called{};           // null: it has neither a name nor a label
-  std::shared_ptr<class mailbox_policy> policy{};  // its mailbox policy; null: it has none
+  pid parent{};                              // nobody: spawned from outside
+  bool linked = false;                       // to the parent
+  bool parent_reports = false;               // the parent, to which it is linked, logs its failures
+  monitor_ref watched_as{};                  // the monitor that the parent has on it
+  std::uint64_t ack = 0;                     // not 0: the parent waits under this number until it is initialised
+  std::unique_ptr<const texts> called{};     // null: it has neither a name nor a label
+  std::shared_ptr<mailbox_policy> policy{};  // its mailbox policy; null: it has none
   /// Null when both are empty.
   [[nodiscard]] static std::unique_ptr<const texts> by(std::string name, std::string label) {
     if (name.empty() && label.empty()) return nullptr;
@@ -59,6 +60,15 @@ struct birth {
   [[nodiscard]] bool has_name() const noexcept { return called != nullptr && !called->name.empty(); }
   [[nodiscard]] bool has_label() const noexcept { return called != nullptr && !called->label.empty(); }
 };
+
+// The mailbox policies of new processes. Null: the mailbox has neither a limit nor priorities. These throw
+// `std::invalid_argument` if its values make no sense.
+[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy_of_options(const coppice::mailbox& how);
+/// `of_spec`: from a child spec, or null. It replaces the mailbox of the props.
+[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy_of_actor(const std::shared_ptr<mailbox_policy>& of_spec,
+                                                                   const coppice::mailbox& of_props);
+/// For a child spec. Never null: without a limit and priorities, it lifts the limit of an actor's props.
+[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy_of_spec(const coppice::mailbox& how);
 
 /// Sent to the parent when a child that was spawned linked ends after one of the two has unlinked the other. An actor
 /// handles it as the end of the child. A coroutine takes it only while it waits for the start or the end of this one

@@ -87,10 +87,4 @@ class mailbox_policy {
   bool closed_ = false;
 };
 
-/// For a child spec. Also if the mailbox has neither a limit nor priorities: then it lifts the limit in an actor's
-/// props. Throws `std::invalid_argument` if its values make no sense.
-[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy_of_spec(const coppice::mailbox& how);
-/// Null: the mailbox has neither a limit nor priorities. Throws `std::invalid_argument` if its values make no sense.
-[[nodiscard]] std::shared_ptr<mailbox_policy> make_policy(const coppice::mailbox& how, mailbox_policy::tokens which);
-
 }  // namespace coppice::detail
