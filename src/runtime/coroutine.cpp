@@ -79,6 +79,13 @@ void coroutine::wait_with_limit(std::coroutine_handle<> h, waiter& w, std::chron
 }
 
 void coroutine::end_wait_after_queued_signals() {
+void coroutine::take_back_wait() noexcept {
+  next_ = {};
+  waiting_ = nullptr;
+  wait_number_ = 0;
+  if (extras_) extras_->deadline = no_deadline;
+}
+
   wait_number_ = new_number();
   kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
 }

@@ -152,6 +152,63 @@ task<> completes_at_once(self& me) {
 TEST(operation, may_be_over_before_its_process_waits) { EXPECT_EQ(run(completes_at_once), exit_reason::normal()); }
 
 TEST(operation, that_is_over_only_after_the_end_of_the_runtime_frees_the_frames_then) {
+task<> is_refused(self& me, int* caught) {
+  const auto refuses = [](promise<int>) { throw std::runtime_error{"refused"}; };
+  for (int i = 0; i < 2; ++i) {
+    try {
+      auto operation = me.perform<int>(refuses).within(1h);
+      const result<int> n = co_await std::move(operation);
+      ADD_FAILURE() << "it began";
+      (void)n;
+    } catch (const std::runtime_error&) {
+      ++*caught;
+    }
+    co_await me.sleep(1us);  // it can wait for other things
+  }
+}
+TEST(operation, that_cannot_begin_throws_where_it_is_awaited) {
+  int caught = 0;
+  EXPECT_EQ(run(is_refused, &caught), exit_reason::normal());
+  EXPECT_EQ(caught, 2);
+}
+
+struct hangs_in_destructor {
+  trap_door* door;
+  explicit hangs_in_destructor(trap_door* d) : door{d} {}
+  hangs_in_destructor(const hangs_in_destructor&) = delete;
+  hangs_in_destructor& operator=(const hangs_in_destructor&) = delete;
+  ~hangs_in_destructor() { door->fall_in(); }
+};
+task<> reads_and_hangs(self& me, reader* from, std::latch* begun, trap_door* door, std::atomic<bool>* gone) {
+  const frame_mark mark{gone};
+  const hangs_in_destructor last{door};
+  std::array<char, 64> buffer{};
+  (void)co_await me.perform<std::size_t>([&](promise<std::size_t> done) {
+    from->read(buffer, std::move(done));
+    begun->count_down();
+  });
+}
+TEST(operation, whose_frames_hang_when_they_are_destroyed_does_not_hold_up_the_end_of_the_runtime) {
+  reader library;
+  std::latch begun{1};
+  std::atomic<bool> gone{false};
+  trap_door door;
+  std::jthread finisher;
+  {
+    runtime rt{{.workers = 1, .stop_within = 1ms, .level = log_level::off}};
+    rt.spawn(reads_and_hangs, &library, &begun, &door, &gone);
+    begun.wait();
+    finisher = std::jthread{[&library, k = rt.host().shared_from_this()] {
+      while (k->parts().orphans.waiting() == 0) std::this_thread::yield();  // the runtime kills its processes
+      library.finish('x');
+    }};
+  }
+  door.wait_until_inside();
+  EXPECT_FALSE(gone);
+  door.open();
+  wait_until(gone);
+}
+
   reader library;
   std::latch begun{1};
   std::atomic<bool> gone{false};

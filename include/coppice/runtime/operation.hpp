@@ -69,9 +69,15 @@ class [[nodiscard]] pending_operation : public detail::waiter {
     timed_out_ = false;
     running_ = std::make_shared<detail::foreign_operation<R>>(type_name<Start>());
     running_->belong_to(me);
+    promise<R> done{std::make_shared<detail::promise_of_operation<R>>(running_)};
+    me.wait(h, *this, timeout_);  // first, because it may throw: once the operation runs, the frame must stay
     (void)running_->begin();
-    start_(promise<R>{std::make_shared<detail::promise_of_operation<R>>(running_)});
-    me.wait(h, *this, timeout_);
+    try {
+      start_(std::move(done));
+    } catch (...) {
+      me.take_back_wait();
+      throw;
+    }
   }
   result<R> await_resume() {
     if (timed_out_ && !*running_->value) return fail(errc::timeout, "the operation was cancelled at its time limit");

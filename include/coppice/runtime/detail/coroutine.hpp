@@ -45,6 +45,8 @@ class coroutine final : public body, public self {
   /// Suspends the process at `h` until `w` has taken a signal or `timeout` has passed. Zero: `w` can take only signals
   /// that have arrived already.
   void wait(std::coroutine_handle<> h, waiter& w, std::chrono::nanoseconds timeout);
+  /// Undoes `wait`, in the call that has begun it.
+  void take_back_wait() noexcept;
   /// Tries the messages put aside earlier, oldest first.
   [[nodiscard]] bool take_saved(waiter& w);
   /// After a message was taken without waiting. True: the budget of the turn is used up, and the process is suspended.
