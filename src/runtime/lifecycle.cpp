@@ -291,6 +291,7 @@ bool lifecycle::stop() {
   std::atomic<std::uint32_t> never{0};
   orphans& orphans = kernel_.parts().orphans;
   blocking_work& blocking = kernel_.parts().blocking;
+  bool frames_stuck = false;
   for (std::chrono::milliseconds pause{1};; pause = std::min(pause * 2, std::chrono::milliseconds{32})) {
     std::uint32_t alive = 0;
     table_.for_each_process([&](slot& p) {
@@ -298,15 +299,20 @@ bool lifecycle::stop() {
       kernel_.send_exit(table_.pid_of(p), {.from = pid{}, .reason = exit_reason::kill()});
     });
     if (alive == 0) blocking.close();  // work that has not begun is dropped
-    orphans.destroy_ready();
+    frames_stuck = !orphans.destroy_ready_by(deadline);
+    if (frames_stuck) break;
     if (alive == 0 && orphans.waiting() == 0 && blocking.pending() == 0) break;
     if (kernel_.now() >= deadline) break;
     kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + pause));
   }
-  const bool stopped = kernel_.sched().stop(deadline);
+  bool stopped = kernel_.sched().stop(deadline);
   // A process that was just ending may have left an operation since the last look.
-  for (orphans.destroy_ready(); orphans.waiting() != 0 && kernel_.now() < deadline; orphans.destroy_ready())
+  while (!frames_stuck) {
+    frames_stuck = !orphans.destroy_ready_by(deadline);
+    if (orphans.waiting() == 0 || kernel_.now() >= deadline) break;
     kernel_.env().threads()->wait(never, 0, std::min(deadline, kernel_.now() + std::chrono::milliseconds{1}));
+  }
+  stopped = stopped && !frames_stuck;
   blocking.report_left_behind();
   orphans.report_left_behind();
   if (!stopped) late_users_.fetch_or(ended);  // the kernel is left behind, but its runtime has ended

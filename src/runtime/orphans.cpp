@@ -13,6 +13,7 @@ void operation::belong_to(coroutine& owner) {
   if (number_ != 0) throw std::logic_error{"this operation was awaited before: make a new one each time"};
   const std::uint32_t number = owner.new_number();
   news_ = make_letter<operation_over>(plain<operation_over>, number);
+  place_.reset(new orphan{.operation = std::string{what_}});
   number_ = number;
   owner_ = owner.id();
   runs_in_ = owner.host().weak_from_this();
@@ -44,13 +45,17 @@ bool operation::keep_frames(coroutine& remains) {
   if (now != phase::begun) return false;
   kept_ = runs_in_.lock();
   if (!kept_) return false;  // the kernel itself is being destroyed: nothing runs any more
-  remains_ = &remains;
   const pid me = remains.id();
   const loss how = loss_by(me);
+  remains_ = place_.release();
+  remains_->frames = &remains;
+  remains_->who = me;
+  remains_->why = how.why != nullptr ? *how.why : exit_reason::killed();
   orphans& all = kept_->parts().orphans;
-  all.add(remains, me, how.why != nullptr ? *how.why : exit_reason::killed(), what_);
+  all.add(*remains_);
   if (phase_.compare_exchange_strong(now, phase::orphaned, std::memory_order_acq_rel)) return true;
-  all.forget(remains);
+  all.forget(*remains_);
+  place_.reset(remains_);
   kept_ = nullptr;
   return false;
 }
@@ -64,15 +69,18 @@ bool operation::go_on_alone() noexcept {
 
 // ---- frames
 
-void orphans::add(coroutine& frames, pid who, const exit_reason& why, std::string_view operation) {
+void free_orphan::operator()(orphan* one) const noexcept { delete one; }
+
+void orphans::add(orphan& one) noexcept {
   const std::scoped_lock lock{mutex_};
-  const bool fresh = waiting_.try_emplace(&frames, entry{who, why, std::string{operation}}).second;
-  ensure(fresh, "the frames of a process are kept for two operations");
+  waiting_.push(one);
+  ++waiting_count_;
 }
 
-void orphans::forget(coroutine& frames) {
+void orphans::forget(orphan& one) noexcept {
   const std::scoped_lock lock{mutex_};
-  waiting_.erase(&frames);
+  waiting_.remove(one);
+  --waiting_count_;
 }
 
 namespace {
@@ -82,13 +90,16 @@ task<void> destroy_frames(self& me) {
 }
 }  // namespace
 
-void orphans::over(coroutine& frames) {
+void orphans::over(orphan& one) {
   const late_use use{kernel_};
   {
     const std::scoped_lock lock{mutex_};
-    auto one = waiting_.extract(&frames);
-    ensure(!one.empty(), "an operation is over whose frames were not kept");
-    ready_.push_back(std::move(one));
+    ensure(waiting_count_ > 0, "an operation is over whose frames were not kept");
+    waiting_.remove(one);
+    --waiting_count_;
+    one.next = nullptr;
+    *ready_end_ = &one;
+    ready_end_ = &one.next;
   }
   if (use && start_helper()) return;
   destroy_ready();
@@ -105,35 +116,71 @@ bool orphans::start_helper() noexcept try {
 
 void orphans::destroy_ready() {
   for (;;) {
-    list::node_type one;
+    std::unique_ptr<orphan, free_orphan> one;
     {
       const std::scoped_lock lock{mutex_};
-      if (ready_.empty()) return;
-      one = std::move(ready_.front());
-      ready_.pop_front();
+      if (ready_ == nullptr) return;
+      one.reset(std::exchange(ready_, ready_->next));
+      if (ready_ == nullptr) ready_end_ = &ready_;
     }
-    destroy(std::move(one));
+    const ending_scope scope{one->who, one->why};  // requests in the frames are answered with the reason
+    one->frames->destroy_kept();
   }
 }
 
-void orphans::destroy(list::node_type one) noexcept {
-  const ending_scope scope{one.mapped().who, one.mapped().why};  // requests in the frames are answered with the reason
-  one.key()->destroy_kept();
+bool orphans::any_ready() {
+  const std::scoped_lock lock{mutex_};
+  return ready_ != nullptr;
+}
+
+bool orphans::destroy_ready_by(time_point deadline) {
+  if (!any_ready()) return true;
+  deadline = std::max(deadline, kernel_.now() + std::chrono::milliseconds{200});
+  struct shared {
+    std::shared_ptr<kernel> used;  // also if this function gives up
+    std::atomic<std::uint32_t> finished{0};
+  };
+  const auto with = std::make_shared<shared>(kernel_.shared_from_this());
+  threads& system = *kernel_.env().threads();
+  std::unique_ptr<thread_handle> helper;
+  try {
+    helper = system.start("coppice-frames", std::nullopt, [with, &system] {
+      with->used->parts().orphans.destroy_ready();
+      with->finished = 1;
+      system.wake_all(with->finished);
+    });
+  } catch (const std::exception&) {
+    destroy_ready();  // there is no thread for it
+    return true;
+  }
+  while (with->finished.load() == 0 && kernel_.now() < deadline) system.wait(with->finished, 0, deadline);
+  if (with->finished.load() != 0) {
+    helper->join();
+    return true;
+  }
+  helper->detach();
+  kernel_.log(log_parts::runtime, log_level::error,
+              "the runtime ends while a destructor in the frames of an ended process is stuck; it is left behind");
+  return false;
 }
 
 std::size_t orphans::waiting() {
   const std::scoped_lock lock{mutex_};
-  return waiting_.size();
+  return waiting_count_;
 }
 
 void orphans::report_left_behind() {
-  std::vector<entry> left;
+  struct row {
+    pid who;
+    std::string operation;
+  };
+  std::vector<row> left;
   {
     const std::scoped_lock lock{mutex_};
-    for (const auto& [frames, each] : waiting_)
-      if (!each.operation.empty()) left.push_back(each);
+    for (const orphan* each = waiting_.first; each != nullptr; each = each->next)
+      if (!each->operation.empty()) left.push_back({each->who, each->operation});
   }
-  for (const entry& each : left)
+  for (const row& each : left)
     kernel_.log(log_parts::runtime, log_level::error,
                 "the runtime ends while an operation is not over; the frames of its process are left behind",
                 {{"pid", to_string(each.who)}, {"operation", each.operation}});

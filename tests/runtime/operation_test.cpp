@@ -11,6 +11,7 @@
 
 #include <coppice/runtime/runtime.hpp>
 
+#include "runtime/internal/kernel_parts.hpp"
 #include "support.hpp"
 
 namespace {
@@ -151,7 +152,6 @@ task<> completes_at_once(self& me) {
 }
 TEST(operation, may_be_over_before_its_process_waits) { EXPECT_EQ(run(completes_at_once), exit_reason::normal()); }
 
-TEST(operation, that_is_over_only_after_the_end_of_the_runtime_frees_the_frames_then) {
 task<> is_refused(self& me, int* caught) {
   const auto refuses = [](promise<int>) { throw std::runtime_error{"refused"}; };
   for (int i = 0; i < 2; ++i) {
@@ -209,6 +209,7 @@ TEST(operation, whose_frames_hang_when_they_are_destroyed_does_not_hold_up_the_e
   wait_until(gone);
 }
 
+TEST(operation, that_is_over_only_after_the_end_of_the_runtime_frees_the_frames_then) {
   reader library;
   std::latch begun{1};
   std::atomic<bool> gone{false};

@@ -8,6 +8,12 @@
 
 namespace coppice::detail {
 
+/// Frames that are kept: see internal/orphans.hpp.
+struct orphan;
+struct free_orphan {
+  void operator()(orphan* one) const noexcept;
+};
+
 /// Wakes the process that waits for an operation.
 struct operation_over {
   std::uint32_t number;
@@ -60,11 +66,13 @@ class operation {
   std::uint32_t number_ = 0;  // 0: the process has not waited yet
   std::string_view what_;
   pid owner_;
-  letter<operation_over>* news_ = nullptr;  // made before the wait: `over` must not fail for want of memory
-  std::weak_ptr<kernel> runs_in_;           // weak: an operation that hangs must not keep the runtime alive
+  // Made before the wait: neither `over` nor the end of the process must fail for want of memory.
+  letter<operation_over>* news_ = nullptr;
+  std::unique_ptr<orphan, free_orphan> place_;
+  std::weak_ptr<kernel> runs_in_;  // weak: an operation that hangs must not keep the runtime alive
   // Set when the process ends first:
   std::shared_ptr<kernel> kept_;
-  coroutine* remains_ = nullptr;
+  orphan* remains_ = nullptr;
 };
 
 }  // namespace coppice::detail
