@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -97,7 +99,7 @@ struct known_module {
 struct module {
   std::uintptr_t address;
   std::uintptr_t base = 0;
-  std::string path{};
+  std::array<char, 4096> path{};  // no string: memory must not be allocated under the lock of the loader
 };
 int find_module(dl_phdr_info* info, std::size_t, void* into) {
   auto& wanted = *static_cast<module*>(into);
@@ -106,7 +108,8 @@ int find_module(dl_phdr_info* info, std::size_t, void* into) {
     const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
     if (part.p_type != PT_LOAD || wanted.address < begin || wanted.address >= begin + part.p_memsz) continue;
     wanted.base = info->dlpi_addr;
-    wanted.path = info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe";
+    const std::string_view name = info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe";
+    name.copy(wanted.path.data(), wanted.path.size() - 1);
     return 1;
   }
   return 0;
@@ -172,7 +175,7 @@ std::string function_name_at(const void* code) {
   module of{.address = reinterpret_cast<std::uintptr_t>(code)};  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
   std::string name;
   if (::dl_iterate_phdr(&find_module, &of) != 0) {
-    const std::vector<symbol>& functions = modules.try_emplace(of.path, of.path.c_str()).first->second.functions;
+    const std::vector<symbol>& functions = modules.try_emplace(of.path.data(), of.path.data()).first->second.functions;
     const std::uintptr_t place = of.address - of.base;
     auto behind = std::ranges::upper_bound(functions, place, {}, &symbol::begin);
     if (behind != functions.begin())

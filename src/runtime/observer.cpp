@@ -275,7 +275,9 @@ void observer::report_stall(slot& p, std::chrono::milliseconds lasting) {
   process_stalled event{who.id, who.name, who.label, lasting, who.handling, {}};
   std::string where;
   for (const void* address : kernel_.sched().backtrace(p)) {
-    std::string name = kernel_.env().function_at(address);
+    // The others are where calls return to, which may be behind the last call of a function.
+    const void* inside = std::exchange(innermost, false) ? address : static_cast<const char*>(address) - 1;
+    std::string name = kernel_.env().function_at(inside);
     if (name.empty()) continue;
     if (name.starts_with("coppice::detail::process_runner::")) break;  // from here on it is the runtime
     where.append(where.empty() ? "" : " < ").append(name);
@@ -297,6 +299,7 @@ void observer::report_left_behind() {
     if (!kernel_.sched().is_running(p)) return;
     const process_info who = describe(p, view::from_outside);
     kernel_.log(log_level::error, "the runtime ends while a process is stuck in its code; its thread is left behind",
+  bool innermost = true;
                 {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}});
     known = true;
   });

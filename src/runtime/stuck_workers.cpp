@@ -141,7 +141,14 @@ bool worker_scheduler::while_held(slot& p, const Act& act) {
     std::uint32_t none = stall_guard::none;
     if (phase % 2 == 0 || &w == here || !guard.state.compare_exchange_strong(none, stall_guard::asked)) return false;
     const bool still = hold(w, p, phase) && p.is(slot::has_process);
-    guard.state.store(still ? act(w, phase) : stall_guard::none, std::memory_order_release);
+    std::uint32_t after = stall_guard::none;
+    try {
+      if (still) after = act(w, phase);
+    } catch (...) {
+      guard.state.store(after, std::memory_order_release);  // or the worker would wait for ever
+      throw;
+    }
+    guard.state.store(after, std::memory_order_release);
     return still;
   }
   return false;

@@ -51,12 +51,13 @@ void worker_scheduler::begin() {
 worker& worker_scheduler::fresh_worker(std::uint32_t number) {
   const std::scoped_lock lock{all_mutex_};
   worker* w = nullptr;
-  if (retired_.empty()) {
+  // Whoever waits for the backtrace of a stuck thread holds that mutex for long, and timers must not wait for it.
+  const std::unique_lock handles{handles_mutex_, std::try_to_lock};
+  if (retired_.empty() || !handles) {
     w = &all_.emplace_back();
   } else {
     w = retired_.back();
     retired_.pop_back();
-    const std::scoped_lock handles{handles_mutex_};
     if (w->thread) w->thread->join();  // it has retired, and ends soon
     w->thread.reset();
     w->finished = 0;

@@ -1,6 +1,7 @@
 // What a process waits for, and why it makes no progress. The rule for each way to be stuck is tested on one process
 // that is stuck in that way.
 #include <gtest/gtest.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction is not in <csignal>
 
 #include <future>
 #include <optional>
@@ -399,3 +400,61 @@ TEST(stall, names_the_message_and_the_functions_of_the_stuck_thread) {
 }
 
 }  // namespace
+struct server_that_waited {
+  using protocol = coppice::protocol<other>;
+  std::binary_semaphore* inside;
+  std::binary_semaphore* until;
+  task<> handle(other, self& me) const {  // NOLINT(readability-convert-member-functions-to-static)
+    co_await me.sleep(1us);
+    inside->release();
+    until->acquire();
+  }
+};
+
+TEST(why, names_the_message_of_a_handler_that_has_waited_and_then_does_not_return) {
+  std::binary_semaphore inside{0};
+  std::binary_semaphore until{0};
+  runtime rt{{.workers = 2, .stall_after = 0ms, .level = log_level::off}};
+  const ref<server_that_waited> p = rt.spawn<server_that_waited>(&inside, &until);
+  rt.cast<other>(p);
+  inside.acquire();
+  const auto seen = rt.info(p.id());
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->state, process_state::running);
+  EXPECT_TRUE(contains(std::string{seen->handling}, "other")) << seen->handling;
+  until.release();
+}
+
+std::atomic<int> urgent_signals{0};
+/// As a program that uses the signal for out-of-band data.
+class own_signal_handler {
+ public:
+  own_signal_handler() {
+    struct sigaction own{};
+    own.sa_handler = [](int) { ++urgent_signals; };
+    ::sigaction(SIGURG, &own, &before_);
+  }
+  ~own_signal_handler() { ::sigaction(SIGURG, &before_, nullptr); }
+  own_signal_handler(const own_signal_handler&) = delete;
+  own_signal_handler& operator=(const own_signal_handler&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
+
+TEST(stall, is_reported_without_functions_where_the_program_handles_the_signal_itself) {
+  const own_signal_handler handler;
+  std::binary_semaphore inside{0};
+  std::binary_semaphore until{0};
+  runtime rt{{.workers = 2, .stall_after = 20ms, .level = log_level::off}};
+  std::promise<process_stalled> reported;
+  const ref<stall_listener> l = rt.spawn<stall_listener>(&reported);
+  rt.subscribe<process_stalled>(l.id());
+  const ref<slow_server> p = rt.spawn<slow_server>(&inside, &until);
+  rt.cast<other>(p);
+  inside.acquire();
+  EXPECT_TRUE(reported.get_future().get().backtrace.empty());
+  EXPECT_EQ(urgent_signals, 0);
+  until.release();
+}
+
