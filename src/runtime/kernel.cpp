@@ -122,10 +122,11 @@ void kernel::note_receipt(slot& me, std::uint32_t serial, envelope& e) {
   if (!me.is_set(is_measured)) return;
   handler_times& times = notes_of(side_of(table_, me)).times;
   const time_point at = now();
-  if (const message_type* before = t.piece_of != nullptr ? t.piece_of : t.message; before != nullptr)
-    times.add(before->name, 0, at - t.piece_began);
+  const message_type* before = t.piece_of != nullptr ? t.piece_of : t.message;
+  if (before != nullptr && t.piece_began != time_point{}) times.add(before->name, 0, at - t.piece_began);
   times.add(e.type->name, 1, {});
   t.piece_of = e.type;
+  if (t.piece_began == time_point{}) return;  // measured since this turn: the time of its pieces is not known
   t.piece_began = at;
 }
 void kernel::put_trace_id_aside(slot& me, std::uint32_t serial, envelope& e) {
@@ -257,11 +258,15 @@ bool kernel::measure(pid who, bool on) {
   if (!table_.alive(who)) return false;
   if (options_.measure_handlers) return true;
   std::atomic<std::uint8_t>& urgent = table_[who.index()].urgent;
-  if (on)
-    urgent.fetch_or(is_measured, std::memory_order_relaxed);
-  else
-    urgent.fetch_and(static_cast<std::uint8_t>(~is_measured), std::memory_order_relaxed);
-  return true;
+  constexpr auto others = static_cast<std::uint8_t>(~is_measured);
+  if (!on) {
+    urgent.fetch_and(others, std::memory_order_relaxed);
+    return true;
+  }
+  urgent.fetch_or(is_measured, std::memory_order_seq_cst);
+  if (table_.alive(who)) return true;
+  urgent.fetch_and(others, std::memory_order_relaxed);  // it has ended meanwhile: not the next process in its slot
+  return false;
 }
 std::optional<process_info> kernel::info(pid who) { return parts_->observer.info(who); }
 runtime_counters kernel::counters() { return parts_->observer.counters(); }

@@ -206,9 +206,11 @@ verdict process_runner::handle_observed(slot& p, envelope& e, turn& t) {
   t.piece_began = kernel_.now();
   const bool is_message = kernel::is_message(p, e);
   const verdict v = handle_rare(p, e, t);
-  if (v == verdict::kept || t.interrupted != turn::interruption::none) return v;
-  if (const message_type* of = t.piece_of != nullptr ? t.piece_of : t.message; of != nullptr)
-    notes_of(side_of(table_, p)).times.add(of->name, is_message ? 1 : 0, kernel_.now() - t.piece_began);
+  const message_type* of = t.piece_of != nullptr ? t.piece_of : t.message;
+  const time_point began = std::exchange(t.piece_began, time_point{});
+  t.piece_of = nullptr;
+  if (of != nullptr && v != verdict::kept && t.interrupted == turn::interruption::none)
+    notes_of(side_of(table_, p)).times.add(of->name, is_message ? 1 : 0, kernel_.now() - began);
   return v;
 }
 
@@ -258,7 +260,10 @@ verdict process_runner::receive_under_policy(slot& p, envelope& token, turn& t) 
   std::atomic_ref<envelope*>{static_cast<letter<mail_token>&>(token).body.in_hand}.store(mail,
                                                                                          std::memory_order_release);
   const verdict v = offer_as_message(p, *mail, t);
-  if (v == verdict::kept) return verdict::alive;  // the body keeps the message, not the token
+  if (v == verdict::kept) {  // the body keeps the message, not the token
+    t.message = nullptr;
+    return verdict::alive;
+  }
   release(mail);
   return v;
 }

@@ -58,6 +58,27 @@ TEST(handler_times, count_the_messages_of_a_measured_process_by_type) {
   EXPECT_FALSE(rt.measure(pid{}));
 }
 
+task<> takes_saved_mail_in_the_same_turn(self& me, trap_door* door) {
+  co_await me.receive<wanted>();
+  door->fall_in();
+  co_await me.receive<note>();
+  co_await me.receive<wanted>();
+}
+
+TEST(handler_times, do_not_contain_what_ran_before_measuring_began) {
+  trap_door door;
+  runtime rt{quiet()};
+  const pid p = rt.spawn(takes_saved_mail_in_the_same_turn, &door);
+  rt.send(p, note{});
+  rt.send(p, wanted{});
+  door.wait_until_inside();
+  EXPECT_TRUE(rt.measure(p));
+  door.open();
+  const auto times = info_after(rt, p, 3).handlers;
+  EXPECT_EQ(counts_of(times), (counts{{"note", 1}}));
+  for (const handler_time& h : times) EXPECT_EQ(h.total, 0ns);
+}
+
 struct waits_in_handler {
   using protocol = coppice::protocol<note>;
   task<> handle(note, self& me) { co_await me.sleep(1h); }

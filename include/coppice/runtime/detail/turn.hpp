@@ -50,8 +50,8 @@ struct turn {
   burst out{};
   detail::tracer* tracer = nullptr;  // not null: the slot that runs has the bit `in_world_trace`
   trace_context trace{};             // of what the process does now; set for slots that have the bit `has_trace_ids`
-  // For slots that have the bit `is_measured`: when the code that runs now began, and the message that it received
-  // meanwhile; null: it has received none since then.
+  // While a signal of a slot is handled that has the bit `is_measured`: when the code that runs now began, and the
+  // message that it received meanwhile; null: it has received none since then. Otherwise empty.
   time_point piece_began{};
   const message_type* piece_of = nullptr;
 };
