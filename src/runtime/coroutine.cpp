@@ -153,6 +153,8 @@ bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const env
     if (e->type != &kind || !unwanted(*e, argument)) continue;
     kind.drop(*kernel_, *e, {});
     remove_saved(before, e);
+    if ((e->tag & envelope::has_trace) != 0) [[unlikely]]
+      forget_trace(*kernel_, *e);
     return true;
   }
   return false;

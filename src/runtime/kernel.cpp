@@ -87,7 +87,8 @@ void kernel::schedule(slot& p, bool spawned) {
 // ---- mail
 
 void kernel::send_slowly(pid to, envelope* e) {
-  if (table_.has_trace_ids() && e->what() == signal::message) parts_->trace_ids.attach(*e);
+  if (table_.has_trace_ids() && (e->what() == signal::message || e->what() == signal::exit))
+    parts_->trace_ids.attach(*e);
   if (table_.covers(to)) return send_here(to, e);
   send_elsewhere(to, e);
 }
@@ -125,8 +126,8 @@ void kernel::note_receipt(slot& me, std::uint32_t serial, envelope& e) {
   const message_type* before = t.piece_of != nullptr ? t.piece_of : t.message;
   if (before != nullptr && t.piece_began != time_point{}) times.add(before->name, 0, at - t.piece_began);
   times.add(e.type->name, 1, {});
-  t.piece_of = e.type;
   if (t.piece_began == time_point{}) return;  // measured since this turn: the time of its pieces is not known
+  t.piece_of = e.type;
   t.piece_began = at;
 }
 void kernel::put_trace_id_aside(slot& me, std::uint32_t serial, envelope& e) {

@@ -74,6 +74,7 @@ void remote::bounce(pid to, envelope& e, const exit_reason& why) {
 void remote::deliver(connection_number over, parcel p) {
   const pid to = p.to();
   const trace_scope sent_in{p.trace()};
+  const in_trace also_here{p.trace()};  // where a process delivers it
   envelope* e = p.release();
   if (to.node() != node_) {  // sent to an earlier start of this node
     bounce(to, *e, exit_reason::noproc());

@@ -227,6 +227,30 @@ TEST(trace_ids, reach_processes_of_other_nodes) {
   EXPECT_EQ(got.at("after the answer"), got.at("middle"));
 }
 
+task<> is_told_of_ends(self& me, seen* into) {
+  me.trap_exits();
+  co_await me.receive<exited>();
+  (*into)["told"] = me.trace();
+}
+task<> ends_when_asked(self& me, pid other) {
+  co_await me.receive<wanted>();
+  me.exit(other, exit_reason::shutdown());
+}
+
+TEST(trace_ids, reach_exits_of_processes_of_other_nodes) {
+  stage s;
+  seen got;
+  sim::node& other = s.world.add_node("b", stage::options(true));
+  const pid told = other.rt().spawn(is_told_of_ends, &got);
+  const pid ends = s.rt().spawn(ends_when_asked, told);
+  s.world.run();
+  s.send_traced(ends, wanted{});
+  s.world.run();
+  EXPECT_EQ(got.at("told").id(), outside.id());
+  EXPECT_EQ(s.rt().host().parts().trace_ids.in_flight(), 0U);
+  EXPECT_EQ(other.rt().host().parts().trace_ids.in_flight(), 0U);
+}
+
 struct server_with_downs {
   using protocol = coppice::protocol<wanted>;
   seen* into;
