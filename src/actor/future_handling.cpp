@@ -92,7 +92,7 @@ void fail_calls(kernel& k, envelope& e, error why) {
   fail(calls.first);
   for (const mail_origin& each : calls.rest) fail(each);
 }
-constexpr message_type calls_in_hand_type{.name = "calls of continuations",
+constexpr message_type calls_in_hand_type{.name = "continuation",
                                           .size = sizeof(letter<calls_in_hand>),
                                           .drop = &drop_body<calls_in_hand>,
                                           .fail = &fail_calls};

@@ -44,6 +44,7 @@ constinit const body_type coroutine::type_of{
     .held =
         [](const body& b) noexcept { return static_cast<const coroutine&>(b).held_.load(std::memory_order_relaxed); },
     .code = [](const body& b) noexcept { return code_of(static_cast<const coroutine&>(b).root_); },
+    .received = [](const body& b) noexcept { return static_cast<const coroutine&>(b).received(); },
     .describe = &coroutine::describe};
 
 coroutine::coroutine(kernel& k) noexcept : body{&type_of}, self{k} {}
@@ -78,7 +79,6 @@ void coroutine::wait_with_limit(std::coroutine_handle<> h, waiter& w, std::chron
   waiting_ = &w;
 }
 
-void coroutine::end_wait_after_queued_signals() {
 void coroutine::take_back_wait() noexcept {
   next_ = {};
   waiting_ = nullptr;
@@ -86,6 +86,7 @@ void coroutine::take_back_wait() noexcept {
   if (extras_) extras_->deadline = no_deadline;
 }
 
+void coroutine::end_wait_after_queued_signals() {
   wait_number_ = new_number();
   kernel_->send(id(), signal::wait_over, make_letter<wait_number>(plain<wait_number>, wait_number_));
 }
@@ -117,6 +118,7 @@ bool coroutine::take_saved(waiter& w) {
     }
     if (slot_->is_set(has_trace_ids | is_measured)) [[unlikely]]
       kernel_->note_receipt(*slot_, serial_, *e);
+    handling_.store(e->type, std::memory_order_relaxed);
     remove_saved(before, e);
     return true;
   }
@@ -151,10 +153,10 @@ bool coroutine::flush_saved(const message_type& kind, bool (*unwanted)(const env
   envelope* before = nullptr;
   for (envelope* e = extras_->saved; e != nullptr; before = e, e = e->next.load(std::memory_order_relaxed)) {
     if (e->type != &kind || !unwanted(*e, argument)) continue;
-    kind.drop(*kernel_, *e, {});
-    remove_saved(before, e);
     if ((e->tag & envelope::has_trace) != 0) [[unlikely]]
       forget_trace(*kernel_, *e);
+    kind.drop(*kernel_, *e, {});
+    remove_saved(before, e);
     return true;
   }
   return false;
@@ -245,7 +247,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
     case signal::message: return me.take(t, e);
     case signal::start: return me.drain(t);
     case signal::fast: e.type->drop(*t.k, e, {}); return verdict::alive;  // coroutines have no fast lane
-    default: t.message = me.handling_;  // a report of a failure names the message it received last
+    default: t.message = me.received();  // a report of a failure names the message it received last
   }
   ensure(me.waiting_ != nullptr, "a signal for a process that waits for nothing");
   if (e.what() == signal::wait_over) return me.wait_may_be_over(t, e);
@@ -258,7 +260,7 @@ verdict coroutine::offer(body& b, turn& t, envelope& e) {
 verdict coroutine::take(turn& t, envelope& e) {
   const message_type* kind = e.type;
   if (waiting_->kind->take(*waiting_, *this, e)) {
-    handling_ = kind;
+    handling_.store(kind, std::memory_order_relaxed);
     return drain(t);
   }
   if (slot_->is_set(has_trace_ids)) [[unlikely]]
@@ -323,7 +325,7 @@ void coroutine::describe(const body& b, kernel& k, process_info& into) {
   const auto& me = static_cast<const coroutine&>(b);
   const serving* server = me.extras_ ? me.extras_->server : nullptr;
   if (server != nullptr && server->type != nullptr) into.type = server->type->name;
-  if (me.handling_ != nullptr) into.handling = me.handling_->name;
+  if (me.received() != nullptr) into.handling = me.received()->name;
   if (me.waiting_ == nullptr) return;
   if (me.waiting_->kind->describe != nullptr) me.waiting_->kind->describe(*me.waiting_, into.waits);
   if (server != nullptr && into.waits.kind == wait_kind::mail) into.handling = {};

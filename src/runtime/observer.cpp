@@ -80,9 +80,13 @@ void observer::describe_body(slot& p, view from, process_info& into) {
 }
 
 void observer::describe_running(const slot& p, const body& b, process_info& into) {
-  const envelope* taken = taken_for_head(p);
-  const envelope& handled = taken != nullptr ? *taken : *p.mail.head;
-  if (handled.what() == signal::message || taken != nullptr) into.handling = handled.type->name;
+  if (b.type->received != nullptr) {
+    if (const message_type* last = b.type->received(b); last != nullptr) into.handling = last->name;
+  } else {
+    const envelope* taken = taken_for_head(p);
+    const envelope& handled = taken != nullptr ? *taken : *p.mail.head;
+    if (handled.what() == signal::message || taken != nullptr) into.handling = handled.type->name;
+  }
   into.mailbox = b.type->puts_mail_aside ? 0 : b.type->held(b);
 }
 
@@ -156,7 +160,7 @@ void observer::describe_itself(slot& p) {
   process_info mine = describe(p, view::as_owner);
   set_runnable(mine);
   const std::scoped_lock lock{described_mutex_};
-  described_.insert_or_assign(mine.id, std::move(mine));
+  if (observers_.load() != 0) described_.insert_or_assign(mine.id, std::move(mine));
 }
 
 /// Moves the processes that have described themselves from `busy` to `all`, and those that can be looked at now.
@@ -181,18 +185,41 @@ void observer::load_symbols() {
   (void)kernel_.env().function_at(reinterpret_cast<const void*>(&count_mail));  // NOLINT: some code of the program
 }
 
+/// While one exists, processes that are asked to describe themselves do.
+class observer::observing {
+ public:
+  explicit observing(observer& o) noexcept : observer_{o} { observer_.observers_.fetch_add(1); }
+  ~observing() {
+    if (observer_.observers_.fetch_sub(1) != 1) return;
+    const std::scoped_lock lock{observer_.described_mutex_};
+    observer_.described_.clear();
+  }
+  observing(const observing&) = delete;
+  observing& operator=(const observing&) = delete;
+
+ private:
+  observer& observer_;
+};
+
+/// A description that was made for an earlier observer may be old.
+void observer::forget_description(pid who) {
+  const std::scoped_lock lock{described_mutex_};
+  described_.erase(who);
+}
+
 std::vector<process_info> observer::look_at_all(std::uint32_t first, std::uint32_t last) {
   load_symbols();
   std::vector<process_info> all;
   std::vector<pid> busy;
-  observers_.fetch_add(1);
+  const observing now{*this};
   for (std::uint32_t i = first; i < last; ++i) {
     slot& p = table_[i];
     if (!p.is(slot::has_process)) continue;
     const pid who = table_.pid_of(p);
     if (look_at(p, all)) continue;
-    p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);
     busy.push_back(who);
+    forget_description(who);
+    p.urgent.fetch_or(describe_yourself, std::memory_order_relaxed);
   }
   // A process that waits for a worker describes itself in its next turn.
   const bool may_wait = turn_here() == nullptr && kernel_.env().threads() != nullptr;
@@ -209,10 +236,6 @@ std::vector<process_info> observer::look_at_all(std::uint32_t first, std::uint32
     all.push_back(std::move(one));
   }
   std::ranges::sort(all, {}, [](const process_info& p) { return p.id.index(); });
-  if (observers_.fetch_sub(1) == 1) {
-    const std::scoped_lock lock{described_mutex_};
-    described_.clear();
-  }
   return all;
 }
 
@@ -274,6 +297,7 @@ void observer::report_stall(slot& p, std::chrono::milliseconds lasting) {
   const process_info& who = seen.front();
   process_stalled event{who.id, who.name, who.label, lasting, who.handling, {}};
   std::string where;
+  bool innermost = true;
   for (const void* address : kernel_.sched().backtrace(p)) {
     // The others are where calls return to, which may be behind the last call of a function.
     const void* inside = std::exchange(innermost, false) ? address : static_cast<const char*>(address) - 1;
@@ -299,7 +323,6 @@ void observer::report_left_behind() {
     if (!kernel_.sched().is_running(p)) return;
     const process_info who = describe(p, view::from_outside);
     kernel_.log(log_level::error, "the runtime ends while a process is stuck in its code; its thread is left behind",
-  bool innermost = true;
                 {{"pid", to_string(who.id)}, {"name", who.name}, {"label", who.label}});
     known = true;
   });

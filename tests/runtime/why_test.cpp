@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction is not in <csignal>
 
+#include <atomic>
 #include <future>
 #include <optional>
 #include <semaphore>
@@ -399,7 +400,6 @@ TEST(stall, names_the_message_and_the_functions_of_the_stuck_thread) {
   until.release();
 }
 
-}  // namespace
 struct server_that_waited {
   using protocol = coppice::protocol<other>;
   std::binary_semaphore* inside;
@@ -458,3 +458,4 @@ TEST(stall, is_reported_without_functions_where_the_program_handles_the_signal_i
   until.release();
 }
 
+}  // namespace

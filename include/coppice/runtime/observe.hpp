@@ -47,7 +47,8 @@ struct process_info {
   /// wrong.
   std::chrono::milliseconds lasting{0};
   wait_info waits;
-  /// The type of the message that it handles or, of a function, has received last. Empty: none.
+  /// The type of the message that it handles or, of a function, has received last; `continuation`: an actor runs what
+  /// waited for a future. Empty: none.
   std::string_view handling;
   std::vector<std::string> frames;  ///< the functions that wait, the innermost first; only while it waits
   /// False: the process could not be looked at; what is not known is empty or 0. While its code runs, messages that it

@@ -46,6 +46,8 @@ class observer {
   void load_symbols();
   void collect(std::vector<pid>& busy, std::vector<process_info>& all);
   [[nodiscard]] bool look_at(slot& p, std::vector<process_info>& into);
+  class observing;
+  void forget_description(pid who);
   [[nodiscard]] std::vector<process_info> look_at_all(std::uint32_t first, std::uint32_t last);
   void count_dead_letter(pid to, const envelope& e);
 

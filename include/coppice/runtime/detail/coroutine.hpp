@@ -72,6 +72,7 @@ class coroutine final : public body, public self {
   void destroy_unborn() noexcept;
 
  private:
+  [[nodiscard]] const message_type* received() const noexcept { return handling_.load(std::memory_order_relaxed); }
   static verdict offer(body& b, turn& t, envelope& e);
   static void describe(const body& b, kernel& k, process_info& into);
   [[nodiscard]] verdict take(turn& t, envelope& e);
@@ -111,7 +112,8 @@ class coroutine final : public body, public self {
   std::coroutine_handle<> next_;  // the frame that `drain` resumes next; nothing else resumes frames
   std::coroutine_handle<> root_;
   waiter* waiting_ = nullptr;
-  const message_type* handling_ = nullptr;  // the message it received last, for the report of a failure
+  // The message it received last, for the report of a failure and for observers. Only the process changes it.
+  std::atomic<const message_type*> handling_{nullptr};
   std::unique_ptr<extras> extras_;
   std::atomic<std::uint32_t> held_{0};  // messages put aside; only the process changes it
   std::uint32_t wait_number_ = 0;

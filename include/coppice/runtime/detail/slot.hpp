@@ -39,6 +39,9 @@ struct body_type {
   std::string_view name{};
   /// An address in the function that is the body; null: see `name`. Called by other threads.
   const void* (*code)(const body&) noexcept = nullptr;
+  /// The type of the message that it has received last; null: none. Called by other threads, while its code runs. A
+  /// null function: it handles the head of its queue, or `in_hand`.
+  const message_type* (*received)(const body&) noexcept = nullptr;
   /// For observers: what it waits for, what it handles, and the messages that it has put aside. Called by the owner,
   /// while its code does not run. Null: it waits for mail, and puts none aside.
   void (*describe)(const body&, kernel&, process_info& into) = nullptr;
