@@ -41,7 +41,7 @@ void ends_of_others::receive_down(envelope& e) {
   envelope* news = make_letter<terminated>(plain<terminated>, notice);
   if (me_.rare->policy) {  // mail that the ended process had sent may still wait there, and comes first
     news->tag = envelope::tag_of(t_.p->serial(), signal::message);
-    if (me_.rare->policy->put(host(), me_.id(), news, {}).wake) host().push_token(me_.id());
+    (void)me_.rare->policy->put(host(), me_.id(), news, {});
     return;
   }
   if (!me_.next_in_turn()) return mail_handling{me_, t_}.put_aside(news);

@@ -87,7 +87,6 @@ bool mailbox_policies::put(pid to, envelope* e) {
     release(e);
     return true;
   }
-  if (o.wake) push_token(to);
   if (o.dropped != nullptr) turn_away(to, o.dropped);
   return true;
 }

@@ -92,20 +92,18 @@ mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, send
     dropped = remove_oldest(level_of(*e));
     if (dropped == nullptr) return {.dropped = e};
   }
-  if (tokens_ == tokens::one) {
-    add(e);
-    return {.dropped = dropped, .wake = !std::exchange(told_, true)};
-  }
   std::deque<envelope*>& level = add(e);
-  // The token of a dropped message serves for the new one, so that the queue has no more tokens than there is mail.
-  if (dropped == nullptr) {
-    try {
+  try {
+    if (tokens_ == tokens::one) {
+      if (!told_) k.push_token(to);
+      told_ = true;
+    } else if (dropped == nullptr) {  // else the token of the dropped message serves for the new one
       k.push_mail_token(to);
-    } catch (...) {  // no memory: nothing was sent
-      level.pop_back();
-      --size_;
-      throw;
     }
+  } catch (...) {  // no memory: nothing was sent
+    level.pop_back();
+    --size_;
+    throw;
   }
   return {.dropped = dropped};
 }
@@ -114,9 +112,15 @@ mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, send
 void mailbox_policy::admit_waiting(kernel& k, pid owner) {
   while (!waiting_.empty() && has_room()) {
     const waiting next = waiting_.front();
+    std::deque<envelope*>& level = add(next.mail);
+    try {
+      if (tokens_ == tokens::each) k.push_mail_token(owner);
+    } catch (const std::bad_alloc&) {  // it waits on: until the next message is taken
+      level.pop_back();
+      --size_;
+      return;
+    }
     waiting_.pop_front();
-    if (tokens_ == tokens::each) k.push_mail_token(owner);
-    add(next.mail);
     if (next.from.tell != nullptr) next.from.tell(k, next.from.who, owner, false);
   }
 }

@@ -20,6 +20,7 @@ struct mailbox {
   coppice::when_full when_full = coppice::when_full::drop_newest;
   /// The highest priority is received first; within one, the order of arrival counts. A message states it as `static
   /// constexpr int priority` or as `int priority() const`, from 0 to 7 (other values are clamped). The default is 4.
+  /// The function is called under a lock: it must not use the runtime.
   bool by_priority = false;
   /// With `sender_waits`: after that time the message becomes a dead letter (a call gets `capacity`), and the sender
   /// continues.

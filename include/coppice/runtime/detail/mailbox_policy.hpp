@@ -40,7 +40,6 @@ class mailbox_policy {
 
   struct outcome {
     envelope* dropped = nullptr;  ///< the caller must drop it: the new envelope, or an older one that made room for it
-    bool wake = false;            ///< the caller must send the actor a token
     bool closed = false;          ///< the process is ending, and the envelope was not taken
   };
   [[nodiscard]] outcome put(kernel& k, pid to, envelope* e, sender from);
