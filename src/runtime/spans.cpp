@@ -35,8 +35,9 @@ struct span_store::piece {
   std::size_t index_of(const span& s) const noexcept { return static_cast<std::size_t>(&s - spans.data()); }
   char* at(std::size_t index) noexcept { return reinterpret_cast<char*>(this) + index * span_size; }
   /// Gives the memory of these spans back to the system. The piece has small pages from now on, because the system
-  /// would make a huge page of the rest again, with memory for all of it.
-  void discard(std::uint32_t which) noexcept;
+  /// would make a huge page of the rest again, with memory for all of it. False: the system did not take all of it, for
+  /// example because memory is locked.
+  [[nodiscard]] bool discard(std::uint32_t which) noexcept;
 };
 
 namespace {
@@ -73,15 +74,17 @@ span& span_of(const block* b) noexcept {
   return p.spans[(reinterpret_cast<std::uintptr_t>(b) % piece_size) / span_size];
 }
 
-void span_store::piece::discard(std::uint32_t which) noexcept {
+bool span_store::piece::discard(std::uint32_t which) noexcept {
   ::madvise(this, piece_size, MADV_NOHUGEPAGE);
+  bool all = true;
   while (which != 0) {
     const auto first = static_cast<std::size_t>(std::countr_zero(which));
     const auto count = static_cast<std::size_t>(std::countr_one(which >> first));
     char* const begin = spans[first].begin();
-    ::madvise(begin, static_cast<std::size_t>(at(first + count) - begin), MADV_DONTNEED);
+    all = ::madvise(begin, static_cast<std::size_t>(at(first + count) - begin), MADV_DONTNEED) == 0 && all;
     which &= ~((all_spans >> (spans_in_piece - count)) << first);
   }
+  return all;
 }
 
 /// Puts a piece into the list where it belongs.
@@ -153,10 +156,17 @@ void span_store::give_back(std::size_t keep) noexcept {
       p.unused &= ~given;  // nobody must take them while the lock is released
       file(p);
       lock.unlock();
-      p.discard(given);
+      const bool gone = p.discard(given);
       lock.lock();
       p.unused |= given;
+      if (!gone) {  // they count as having memory, and nothing more is tried now
+        p.with_memory |= given;
+        unused_.fetch_add(bytes);
+        held_.fetch_add(bytes);
+        given_back_.fetch_sub(bytes);
+      }
       file(p);
+      if (!gone) return;
     }
     if (p.unused == all_spans && p.with_memory == 0) unmap(p, lock);
   }

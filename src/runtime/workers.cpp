@@ -538,6 +538,8 @@ void worker_scheduler::keep_time() {
     if (now >= trim_next) {
       trimming = trim_pools(trim::gently);
       trim_next = now + trim_every;
+    } else {
+      trimming = true;  // too early: the last workers may park with a burst behind them, so look once more
     }
     // A thread that arms a timer from here on sees that nothing is planned yet, and kicks.
     planned_wake_.store(never, std::memory_order_seq_cst);
