@@ -34,6 +34,12 @@ std::vector<log_field> with_trace(std::span<const log_field> fields, const trace
   return more;
 }
 
+log_level lowest_level(const runtime_options& o) {
+  log_level lowest = o.level;
+  for (const auto& [part, level] : o.levels) lowest = std::min(lowest, level);
+  return lowest;
+}
+
 std::uint8_t observed_from_birth(const runtime_options& o) {
   return static_cast<std::uint8_t>((o.trace_ids ? has_trace_ids : 0U) | (o.measure_handlers ? is_measured : 0U));
 }
@@ -64,7 +70,8 @@ kernel::kernel(std::shared_ptr<environment> env, const runtime_options& options)
     : env_{std::move(env)},
       options_{checked(options, *env_)},
       table_{options_.node, options_.processes, observed_from_birth(options_)},
-      parts_{std::make_unique<kernel_parts>(*this, env_->threads() != nullptr ? options_.workers + 1 : 1)} {
+      parts_{std::make_unique<kernel_parts>(*this, env_->threads() != nullptr ? options_.workers + 1 : 1)},
+      logged_from_{lowest_level(options_)} {
   if (env_->threads() != nullptr) {
     scheduler_ = make_worker_scheduler(*this, options_);
     scheduler_->begin();
@@ -145,12 +152,13 @@ trace_context kernel::begin_trace(slot& me, const trace_context& from) {
 bool kernel::run(slot& p, int budget, turn& t) { return parts_->runner.run(p, budget, t); }
 result<pid> kernel::start(start_letter* first) {
   if (first->with.policy != nullptr || table_.has_trace_ids()) [[unlikely]]
-    prepare_start(*first);
+    return start_slowly(first);
   return parts_->lifecycle.start(first);
 }
-void kernel::prepare_start(start_letter& first) {
-  if (first.with.policy && !mailbox_policy::has_effect(first.with.policy->box)) first.with.policy = nullptr;
-  if (table_.has_trace_ids()) parts_->trace_ids.attach(first);
+result<pid> kernel::start_slowly(start_letter* first) {
+  if (first->with.policy && !mailbox_policy::has_effect(first->with.policy->box)) first->with.policy = nullptr;
+  if (table_.has_trace_ids()) parts_->trace_ids.attach(*first);
+  return parts_->lifecycle.start(first);
 }
 void kernel::before_spawn() {
   if (fault_plan* faults = env_->faults(); faults != nullptr && faults->fails("spawn.allocate")) throw std::bad_alloc{};

@@ -243,11 +243,12 @@ verdict process_runner::handle_rare(slot& p, envelope& e, turn& t) try {
 }
 
 verdict process_runner::offer_as_message(slot& p, envelope& e, turn& t) {
-  if (p.is_set(has_trace_ids)) [[unlikely]]
+  const bool observed = p.is_set(has_trace_ids | is_measured);
+  if (observed && p.is_set(has_trace_ids)) [[unlikely]]
     parts_.trace_ids.receive(p, e, t);
   e.become(signal::message);
   const verdict v = offer(p, e, t);
-  if (p.is_set(is_measured) && v != verdict::kept && t.interrupted == turn::interruption::none) [[unlikely]]
+  if (observed && p.is_set(is_measured) && v != verdict::kept && t.interrupted == turn::interruption::none) [[unlikely]]
     notes_of(side_of(table_, p)).times.add(e.type->name, 1, {});
   return v;
 }
@@ -266,13 +267,6 @@ verdict process_runner::receive_under_policy(slot& p, envelope& token, turn& t) 
   }
   release(mail);
   return v;
-}
-
-verdict process_runner::drop(envelope& e) {
-  if ((e.tag & envelope::has_trace) != 0) [[unlikely]]
-    forget_trace(kernel_, e);
-  e.type->drop(kernel_, e, {});
-  return verdict::alive;
 }
 
 verdict process_runner::begin(slot& p, start_letter& first, turn& t) {

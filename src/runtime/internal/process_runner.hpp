@@ -18,7 +18,12 @@ class process_runner {
   [[nodiscard]] bool run(slot& p, int budget, turn& t);
   /// Hands a signal to the body as a message.
   [[nodiscard]] verdict offer_as_message(slot& p, envelope& e, turn& t);
-  [[nodiscard]] verdict drop(envelope& e);
+  [[nodiscard]] verdict drop(envelope& e) {
+    if ((e.tag & envelope::has_trace) != 0) [[unlikely]]
+      forget_trace(kernel_, e);
+    e.type->drop(kernel_, e, {});
+    return verdict::alive;
+  }
 
  private:
   enum class ahead : std::uint8_t { goes_on, ends, frozen };

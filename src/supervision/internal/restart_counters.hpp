@@ -17,7 +17,7 @@ class restart_counters {
       for (std::size_t r = 0; r < by_[s].size(); ++r) by_[s][r].emplace(m.counter(restarts_of(s, r)));
   }
   [[nodiscard]] const metric_counter& restarts(strategy s, exit_reason::kind why) const {
-    return *by_.at(static_cast<std::size_t>(s)).at(static_cast<std::size_t>(why));
+    return *by_[static_cast<std::size_t>(s)][static_cast<std::size_t>(why)];
   }
   const metric_counter gave_up;
 

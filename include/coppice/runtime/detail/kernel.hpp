@@ -279,9 +279,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   [[nodiscard]] runtime_counters counters();
   [[nodiscard]] event_stream& events() noexcept;
   [[nodiscard]] bool logs(log_level level, log_part part = log_parts::runtime) const noexcept {
-    if (!options_.levels.empty()) [[unlikely]]
-      return level >= level_of(part) && level_of(part) != log_level::off;
-    return level >= options_.level && options_.level != log_level::off;
+    return level >= logged_from_ && level >= level_of(part) && level != log_level::off;
   }
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
     log(log_parts::runtime, level, text, fields);
@@ -328,7 +326,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
  private:
   [[nodiscard]] log_level level_of(log_part part) const noexcept;
   void send_slowly(pid to, envelope* e);
-  [[gnu::noinline]] void prepare_start(start_letter& first);
+  [[gnu::noinline]] result<pid> start_slowly(start_letter* first);
   void send_elsewhere(pid to, envelope* e);
   [[nodiscard]] bool put_under_policy(pid to, envelope* e);
   void note_busy(turn& t, slot& p) noexcept {
@@ -350,6 +348,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   process_table table_;
   std::unique_ptr<kernel_parts> parts_;
   std::unique_ptr<scheduler> scheduler_;
+  const log_level logged_from_;  // the lowest level of any part
   std::atomic<bool> crashed_{false};
   friend class debugger_entry;
   kernel* next_kernel_ = nullptr;  // in `all_kernels`
