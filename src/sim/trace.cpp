@@ -153,12 +153,26 @@ const detail::envelope* message_of_token(detail::kernel& k, pid who, const detai
 
 }  // namespace
 
-node_tracer::node_tracer(world& w, detail::kernel& of) : world_{w}, kernel_{of} { of.events().set_tracer(*this); }
+node_tracer::node_tracer(world& w, detail::kernel& of) : world_{w}, kernel_{of} {
+  of.events().set_tracer(*this);
+  of.table().for_each_process([&](const detail::slot& p) { known_[of.pid_of(p)] = class_of(p); });
+}
+
+std::string node_tracer::class_of(const detail::slot& p) {
+  if (p.process == nullptr) return {};
+  if (p.process->type != &detail::coroutine::type_of) return std::string{p.process->type->name};
+  if (!static_cast<const detail::coroutine&>(*p.process).serves()) return {};
+  process_info seen;  // of a server whose handlers wait
+  p.process->type->describe(*p.process, kernel_, seen);
+  return seen.type;
+}
 
 std::string node_tracer::called(pid who) {
   std::string& known = known_[who];
   std::string now = kernel_.name_of(who);
   if (now.empty()) now = kernel_.label_of(who);
+  // Before its first turn is over, a server whose handlers wait has no object.
+  if (now.empty() && known.empty() && kernel_.table().alive(who)) now = class_of(kernel_.slot_at(who.index()));
   if (!now.empty()) known = std::move(now);
   return known;
 }

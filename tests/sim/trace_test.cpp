@@ -42,6 +42,15 @@ task<> names_itself(self& me) {
   (void)second;
 }
 
+struct calm_counter {
+  using protocol = coppice::protocol<put>;
+  task<> handle(put m, self& me) {
+    co_await me.sleep(1ms);
+    sum += m.value;
+  }
+  int sum = 0;
+};
+
 struct counter {
   int sum = 0;
   void handle(put m) { sum += m.value; }
@@ -113,6 +122,38 @@ TEST(trace, a_process_without_name_and_label_is_called_after_its_class) {
   rt.cast<put>(c, 1);
   EXPECT_TRUE(w.run());
   EXPECT_EQ(texts(w.last_events_of("counter", 10)), (lines{"start", "message put"}));
+}
+
+TEST(trace, a_server_whose_handlers_wait_is_called_after_its_class) {
+  world w{1};
+  w.keep_trace();
+  runtime& rt = w.add_node().rt();
+  const auto c = rt.spawn<calm_counter>();
+  rt.cast<put>(c, 1);
+  EXPECT_TRUE(w.run());
+  const lines seen = texts(w.last_events_of("calm_counter", 10));
+  ASSERT_GE(seen.size(), 3U);
+  EXPECT_EQ(seen[0], "start");
+  EXPECT_EQ(seen[1], "message put");
+  EXPECT_EQ(w.last_events_of("calm_counter", 1).front().called, "calm_counter");
+}
+
+TEST(trace, a_process_that_ran_before_the_trace_was_wanted_is_called_after_its_class) {
+  world w{1};
+  runtime& rt = w.add_node().rt();
+  const auto c = rt.spawn<counter>();
+  const auto waiting = rt.spawn<calm_counter>();
+  const auto idle = rt.spawn<counter>();
+  EXPECT_TRUE(w.run());
+  w.keep_trace();
+  rt.cast<put>(c, 1);
+  rt.cast<put>(waiting, 1);
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(texts(w.last_events_of("counter", 10)), (lines{"message put"}));
+  EXPECT_EQ(w.last_events_of("calm_counter", 10).front().what, "message put");
+  rt.kill(idle.id());
+  EXPECT_TRUE(w.run());
+  EXPECT_EQ(w.last_events_of("counter", 1).front().what, "ended: killed");
 }
 
 TEST(trace, events_from_before_a_process_had_its_name_are_found_under_it) {

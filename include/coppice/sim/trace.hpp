@@ -18,7 +18,7 @@ struct trace_event {
   time_point at;       ///< in the time of the world
   std::string node;    ///< the name of the node; empty: the event is not about one node
   pid process;         ///< nobody: the event is not about a process of the library
-  std::string called;  ///< the name of the process, or else its label, or else its class; empty: it has none of them
+  std::string called;  ///< the name of the process, or else its label, or else its class; empty: it has none (yet)
   std::string what;
 };
 

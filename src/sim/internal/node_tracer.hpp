@@ -20,6 +20,8 @@ class node_tracer final : public detail::tracer {
  private:
   /// Its name, or else its label, or else its class. A process that has ended keeps the last one.
   [[nodiscard]] std::string called(pid who);
+  /// Empty: its body is a function, or is not made yet.
+  [[nodiscard]] std::string class_of(const detail::slot& p);
 
   world& world_;
   detail::kernel& kernel_;
