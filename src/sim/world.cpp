@@ -16,17 +16,26 @@ namespace {
 class subscribers {
  public:
   [[nodiscard]] std::uint64_t add(std::vector<os_signal> which, std::move_only_function<void(os_signal)> heard) {
-    all_.emplace(++last_, entry{std::move(which), std::move(heard)});
+    all_.emplace(++last_, std::make_shared<entry>(std::move(which), std::move(heard)));
     return last_;
   }
-  void remove(std::uint64_t number) { all_.erase(number); }
-  /// False: the signal has no subscriber.
-  bool tell(os_signal s) {
+  void remove(std::uint64_t number) {
+    const auto found = all_.find(number);
+    if (found == all_.end()) return;
+    found->second->removed = true;
+    all_.erase(found);
+  }
+  /// Calls those who subscribed to the signal, as long as `goes_on()`. A subscriber may remove subscriptions, its own
+  /// too, or crash the node. False: the signal has no subscriber.
+  template <class GoesOn>
+  bool tell(os_signal s, const GoesOn& goes_on) {
     bool heard = false;
-    for (auto& [number, each] : all_) {
-      if (std::ranges::find(each.which, s) == each.which.end()) continue;
-      each.heard(s);
+    const auto now = all_;
+    for (const auto& [number, each] : now) {
+      if (!goes_on()) break;
+      if (each->removed || std::ranges::find(each->which, s) == each->which.end()) continue;
       heard = true;
+      each->heard(s);
     }
     return heard;
   }
@@ -35,8 +44,11 @@ class subscribers {
   struct entry {
     std::vector<os_signal> which;
     std::move_only_function<void(os_signal)> heard;
+    bool removed = false;
+    entry(std::vector<os_signal> signals, std::move_only_function<void(os_signal)> f)
+        : which{std::move(signals)}, heard{std::move(f)} {}
   };
-  std::map<std::uint64_t, entry> all_;
+  std::map<std::uint64_t, std::shared_ptr<entry>> all_;
   std::uint64_t last_ = 0;
 };
 
@@ -84,7 +96,10 @@ class node_environment final : public environment,
   coppice::os_processes& os_processes() noexcept override { return *processes_; }
   std::string function_at(const void* code) override { return real_environment()->function_at(code); }
   std::uint64_t new_node_number() noexcept override { return world_.new_node_number(); }
-  [[nodiscard]] bool tell(os_signal s) { return subscribers_->tell(s); }
+  /// When a subscriber has crashed the node, the program of the others is gone.
+  [[nodiscard]] bool tell(os_signal s) {
+    return subscribers_->tell(s, [this] { return node_ != nullptr; });
+  }
 
  private:
   time_point now() noexcept override { return clocks_.monotonic(world_.now()); }

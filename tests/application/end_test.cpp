@@ -327,6 +327,18 @@ TEST(signal, the_second_kills_all_at_once_with_128_and_its_number) {
   }
 }
 
+TEST(signal, after_which_an_earlier_subscriber_has_restarted_the_node_does_not_reach_the_program_of_before) {
+  troupe t;
+  const auto first =
+      t.node.env().os_signals().subscribe({os_signal::terminate}, [&](os_signal) { t.node.restart(); });
+  t.start({application{t.app("a")}});
+  t.book.take();
+  t.signal();
+  EXPECT_TRUE(t.node.up());
+  EXPECT_EQ(t.processes(), 0U);
+  EXPECT_EQ(t.book.take(), lines{}) << "a crash stops nothing in order";
+}
+
 TEST(signal, that_comes_while_the_program_starts_stops_what_was_started) {
   troupe t;
   auto slow = t.app("b");

@@ -76,6 +76,53 @@ TEST(os_signal, a_subscriber_that_restarts_the_node_is_not_destroyed_while_it_ru
   EXPECT_TRUE(n.up());
 }
 
+/// Subscribes, and keeps the subscription in its frame.
+task<> restarts_its_node(self& me, node* n, std::vector<std::string>* heard) {
+  const auto listening = signals_of(*n).subscribe(
+      {os_signal::terminate}, [restarted = n, into = heard, text = std::string(40, 'x')](os_signal) {
+        restarted->restart();
+        into->push_back(text);
+      });
+  co_await me.sleep(24h);
+}
+
+TEST(os_signal, a_process_that_subscribed_may_be_destroyed_by_its_own_subscription) {
+  std::vector<std::string> heard;
+  world w{1};
+  node& n = w.add_node();
+  n.rt().spawn(restarts_its_node, &n, &heard);
+  w.settle();
+  const auto other = signals_of(n).subscribe({os_signal::terminate}, [&](os_signal) { heard.emplace_back("other"); });
+  n.raise(os_signal::terminate);
+  w.settle();
+  EXPECT_EQ(heard, (std::vector<std::string>{std::string(40, 'x')})) << "the program of the other is gone";
+  EXPECT_TRUE(n.up());
+}
+
+task<> counts_signals(self& me, node* n, int* heard) {
+  const auto listening = signals_of(*n).subscribe({os_signal::terminate}, [heard](os_signal) { ++*heard; });
+  co_await me.sleep(24h);
+}
+
+TEST(os_signal, does_not_reach_a_subscription_that_ends_while_an_earlier_subscriber_handles_it) {
+  int of_process = 0;
+  int of_last = 0;
+  world w{1};
+  node& n = w.add_node();
+  pid subscribed;
+  const auto first = signals_of(n).subscribe({os_signal::terminate}, [&](os_signal) {
+    n.rt().kill(subscribed);
+    w.settle();  // as `rt.call` would
+  });
+  subscribed = n.rt().spawn(counts_signals, &n, &of_process);
+  w.settle();
+  const auto last = signals_of(n).subscribe({os_signal::terminate}, [&](os_signal) { ++of_last; });
+  n.raise(os_signal::terminate);
+  w.settle();
+  EXPECT_EQ(of_process, 0);
+  EXPECT_EQ(of_last, 1);
+}
+
 TEST(os_signal, waits_while_the_node_is_paused_and_is_lost_when_it_is_down) {
   int heard = 0;
   world w{1};
