@@ -25,10 +25,15 @@ std::string to_string(const trace_event& event) {
   return line + (about_one ? ": " : " ") + event.what;
 }
 
+void trace::keep(std::size_t events) {
+  most_ = events;
+  while (kept_.size() > most_) kept_.pop_front();
+}
+
 void trace::add(trace_event event) {
   if (sink_) sink_(to_string(event));
   if (most_ == 0) return;
-  if (kept_.size() == most_) kept_.pop_front();
+  if (kept_.size() >= most_) kept_.pop_front();
   kept_.push_back(std::move(event));
 }
 

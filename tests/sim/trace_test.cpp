@@ -255,6 +255,19 @@ TEST(trace, only_the_last_events_are_kept) {
   EXPECT_EQ(texts(w.last_events(1)), (lines{"number 10"}));
 }
 
+TEST(trace, fewer_events_are_kept_from_the_moment_on_that_fewer_are_wanted) {
+  world w{1};
+  w.keep_trace(10);
+  for (std::uint64_t i = 1; i <= 5; ++i) w.note("number", i);
+  w.keep_trace(2);
+  EXPECT_EQ(texts(w.last_events(100)), (lines{"number 4", "number 5"}));
+  w.note("number", 6);
+  EXPECT_EQ(texts(w.last_events(100)), (lines{"number 5", "number 6"}));
+  w.keep_trace(0);
+  w.note("number", 7);
+  EXPECT_TRUE(w.last_events(100).empty());
+}
+
 TEST(trace, nothing_is_kept_unless_somebody_asks) {
   world w{1};
   w.note("unheard");

@@ -31,7 +31,8 @@ struct trace_event {
 class trace {
  public:
   void on_line(std::function<void(std::string_view)> sink) { sink_ = std::move(sink); }
-  void keep(std::size_t events) { most_ = events; }
+  /// From now on at most so many, the last ones; 0: none.
+  void keep(std::size_t events);
   [[nodiscard]] bool wanted() const noexcept { return sink_ != nullptr || most_ != 0; }
   void add(trace_event event);
   [[nodiscard]] const std::deque<trace_event>& kept() const noexcept { return kept_; }

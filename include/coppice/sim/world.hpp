@@ -205,7 +205,7 @@ class world {
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   /// Calls `sink` with one line for each event from now on, to examine a failure. The guide describes the lines.
   void on_trace(std::function<void(std::string_view)> sink);
-  /// Keeps the last events of the trace from now on, for the two functions below.
+  /// Keeps the last events of the trace from now on, for the two functions below; 0: none.
   void keep_trace(std::size_t events = 100'000);
   /// The last `n` events that were kept, the newest at the end.
   [[nodiscard]] std::vector<trace_event> last_events(std::size_t n) const;
