@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <variant>
 
@@ -17,7 +18,8 @@ void histogram_cells::observe(double value) noexcept {
   if (std::isnan(value)) return;
   const auto bucket = static_cast<std::size_t>(std::ranges::lower_bound(bounds, value) - bounds.begin());
   counts[bucket].fetch_add(1, std::memory_order_relaxed);
-  sum.fetch_add(value, std::memory_order_relaxed);
+  // A negative value would make the sum shrink, which the format forbids. Whatever is added to NaN, it stays NaN.
+  sum.fetch_add(value < 0 ? std::numeric_limits<double>::quiet_NaN() : value, std::memory_order_relaxed);
 }
 
 /// The metrics of one name.
@@ -141,9 +143,9 @@ struct sampler {
       out.sample(name, "_bucket", labels + (labels.empty() ? "" : ",") + "le=\"" + bound + "\"", std::to_string(up_to));
     }
     out.sample(name, "_count", labels, std::to_string(up_to));
-    // Negative values would make the sum shrink, which the format forbids.
-    if (cells->bounds.front() >= 0)
-      out.sample(name, "_sum", labels, text_of(cells->sum.load(std::memory_order_relaxed)));
+    // With bounds for negative values there is no sum from the beginning, not only after the first of them.
+    const double sum = cells->sum.load(std::memory_order_relaxed);
+    if (cells->bounds.front() >= 0 && !std::isnan(sum)) out.sample(name, "_sum", labels, text_of(sum));
   }
 };
 

@@ -233,6 +233,17 @@ TEST(metrics, a_histogram_with_negative_bounds_has_no_sum) {
   EXPECT_EQ(value_of(all, "drift", "_count"), 1);
   EXPECT_FALSE(all.at("drift").samples.contains("_sum"));
 }
+TEST(metrics, a_histogram_has_no_sum_any_more_when_a_value_was_negative) {
+  metrics m{nullptr};
+  const metric_histogram h = m.histogram({.name = "drift"}, {0, 1});
+  h.observe(0.5);
+  EXPECT_EQ(value_of(parsed(m), "drift", "_sum"), 0.5);
+  h.observe(-0.25);
+  h.observe(2);
+  const families all = parsed(m);
+  EXPECT_EQ(value_of(all, "drift", "_count"), 3);
+  EXPECT_FALSE(all.at("drift").samples.contains("_sum")) << "it would have shrunk";
+}
 
 // ---- adding metrics
 
