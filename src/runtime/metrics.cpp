@@ -31,7 +31,7 @@ struct metric_family {
   std::string help;
   std::string unit;
   std::vector<double> bounds;        // of a histogram
-  std::map<std::string, cells> all;  // by the text of the labels
+  std::map<std::string, cells> all;  // by the text of the labels; never empty
 };
 
 }  // namespace detail
@@ -61,6 +61,25 @@ void check_name(const metric_options& what) {
     if (what.name.ends_with(suffix)) refuse(what.name, "a name must not end in " + std::string{suffix});
   if (!what.unit.empty() && (!is_name(what.unit) || !what.name.ends_with("_" + what.unit)))
     refuse(what.name, "a name must end in an underscore and its unit, '" + what.unit + "'");
+}
+
+/// The counters that libraries of Coppice add to those of the runtime.
+struct library_counter {
+  std::string_view name;
+  std::string_view help;
+};
+constexpr std::array<library_counter, 3> library_counters{{
+    {"coppice_actor_failures", "Failures of actors, by what was decided."},
+    {"coppice_restarts", "Children that supervisors have started again."},
+    {"coppice_supervisors_gave_up", "Supervisors that ended because of too many restarts of their children."},
+}};
+
+/// A metric of a user with the name of one of these, but of another kind, would make the library fail later.
+void check_not_reserved(const metric_options& what, bool is_counter) {
+  if (!what.name.starts_with("coppice_")) return;
+  const auto is_it = [&](const library_counter& c) { return c.name == what.name && c.help == what.help; };
+  if (!is_counter || !what.unit.empty() || std::ranges::none_of(library_counters, is_it))
+    refuse(what.name, "names that begin with coppice_ are for Coppice itself");
 }
 
 void check_labels(const metric_options& what, bool is_histogram) {
@@ -171,15 +190,25 @@ Cells metrics::add(const metric_options& what, const std::vector<double>& bounds
     for (const computed& c : own_()) own_names_.emplace_back(c.name);
   if (std::ranges::find(own_names_, what.name) != own_names_.end())
     refuse(what.name, "the runtime itself has a metric with this name");
-  std::unique_ptr<metric_family>& family = families_[what.name];
-  if (!family) family = std::make_unique<metric_family>(metric_family{what.help, what.unit, bounds, {}});
-  if (!family->all.empty() && family->all.begin()->second.index() != kind)
-    refuse(what.name, "it is a " + std::string{kinds.at(family->all.begin()->second.index())} + " already");
-  if (family->help != what.help || family->unit != what.unit || family->bounds != bounds)
+  check_not_reserved(what, kind == 0);
+  std::string labels = text_of(what.labels);
+  const auto found = families_.find(what.name);
+  if (found == families_.end()) {
+    Cells made = make();
+    auto family = std::make_unique<metric_family>(metric_family{what.help, what.unit, bounds, {}});
+    family->all.emplace(std::move(labels), made);
+    families_.emplace(what.name, std::move(family));
+    return made;
+  }
+  metric_family& family = *found->second;
+  const std::size_t kind_there = family.all.begin()->second.index();
+  if (kind_there != kind) refuse(what.name, "it is a " + std::string{kinds.at(kind_there)} + " already");
+  if (family.help != what.help || family.unit != what.unit || family.bounds != bounds)
     refuse(what.name, "it was added before with another help or unit, or other upper bounds");
-  const auto [at, fresh] = family->all.try_emplace(text_of(what.labels));
-  if (fresh) at->second = make();
-  return std::get<Cells>(at->second);
+  if (const auto there = family.all.find(labels); there != family.all.end()) return std::get<Cells>(there->second);
+  Cells made = make();
+  family.all.emplace(std::move(labels), made);
+  return made;
 }
 
 metric_counter metrics::counter(const metric_options& what) {
@@ -223,7 +252,6 @@ std::string metrics::text() const {
   }
   const std::scoped_lock lock{mutex_};
   for (const auto& [name, family] : families_) {
-    if (family->all.empty()) continue;
     out.begin(name, kinds.at(family->all.begin()->second.index()), family->unit, family->help);
     for (const auto& [labels, cells] : family->all) std::visit(sampler{out, name, labels}, cells);
     blocks.emplace(name, out.take());

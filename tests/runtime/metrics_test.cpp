@@ -375,5 +375,13 @@ TEST(metrics, names_of_the_runtime_itself_are_taken) {
   runtime rt{quiet()};
   EXPECT_TRUE(is_refused(metrics_of(rt), {.name = "coppice_dead_letters"}, "the runtime itself"));
 }
+TEST(metrics, names_that_begin_with_coppice_are_refused) {
+  metrics m{nullptr};
+  for (const char* name : {"coppice_orders", "coppice_restarts", "coppice_supervisors_gave_up"})
+    EXPECT_TRUE(is_refused(m, {.name = name}, "names that begin with coppice_")) << name;
+  EXPECT_THROW((void)m.gauge({.name = "coppice_restarts", .help = "Children that supervisors have started again."}),
+               std::invalid_argument);
+  EXPECT_EQ(m.text(), "# EOF\n") << "nothing was added";
+}
 
 }  // namespace

@@ -35,6 +35,14 @@ TEST(supervision_metrics, do_not_count_a_start_that_is_refused) {
   f.crash("a");
   EXPECT_TRUE(has(f, "coppice_restarts_total{reason=\"error\",strategy=\"one_for_one\"} 1"));
 }
+TEST(supervision_metrics, are_not_disturbed_by_a_user_who_wants_their_names) {
+  family f;
+  ASSERT_TRUE(f.start({.limit = {.restarts = 10, .within = 5s}, .children = {f.child("a")}}));
+  EXPECT_THROW((void)metrics_of(f.rt()).gauge({.name = "coppice_restarts"}), std::invalid_argument);
+  f.crash("a");
+  EXPECT_EQ(f.state(), "a:running");
+  EXPECT_TRUE(has(f, "coppice_restarts_total{reason=\"error\",strategy=\"one_for_one\"} 1"));
+}
 TEST(supervision_metrics, count_supervisors_that_give_up) {
   family f;
   ASSERT_TRUE(f.start({.limit = {.restarts = 0, .within = 5s}, .children = {f.child("a")}}));
