@@ -115,17 +115,14 @@ result<pid> children::note_start(self& me, supervised& c, start_result started, 
     if (!kept_while_down(c)) remove(me, c);
     return pid{};
   }
+  const bool again = static_cast<bool>(c.who);  // the history may have nothing but starts that failed
   c.state = child_state::running;
   c.who = *who;
   c.since = now;
   if (c.temporary()) c.spec.start = {};
-  report(me,
-         {log_level::info,
-          c.ended_before() ? supervisor_event::kind::restarted : supervisor_event::kind::started,
-          c.id(),
-          c.who,
-          {}},
-         [&] { return "child '" + c.id() + "' started" + (c.ended_before() ? " again" : ""); });
+  const auto what = again ? supervisor_event::kind::restarted : supervisor_event::kind::started;
+  report(me, {log_level::info, what, c.id(), c.who, {}},
+         [&] { return "child '" + c.id() + "' started" + (again ? " again" : ""); });
   return c.who;
 }
 

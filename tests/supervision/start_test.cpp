@@ -362,6 +362,24 @@ TEST(first_start, is_retried_after_the_backoff_and_the_start_of_the_supervisor_w
   EXPECT_EQ(f.ask(which_child(f.tree, "b"))->restarts, 2U);
 }
 
+TEST(first_start, that_succeeds_at_a_retry_is_reported_as_the_first) {
+  family f;
+  f.listen();
+  f.book.starts["a"] = {"fail", "throw", "ok"};
+  (void)f.start({.limit = {.restarts = 10, .within = 1min}, .children = {f.child("a", patient)}});
+  f.pass(1min);
+  ASSERT_TRUE(f.catch_up());
+  f.crash("a");
+  f.pass(1min);
+  using kind = supervisor_event::kind;
+  std::vector<kind> seen;
+  for (const supervisor_event& e : f.events) seen.push_back(e.what);
+  EXPECT_EQ(seen, (std::vector<kind>{kind::start_failed, kind::start_failed, kind::started, kind::exited, kind::delayed,
+                                     kind::restarted}));
+  EXPECT_EQ(f.events[2].text, "child 'a' started");
+  EXPECT_EQ(f.events[5].text, "child 'a' started again");
+}
+
 TEST(first_start, is_retried_only_as_often_as_the_limit_allows) {
   family f;
   f.book.starts["b"] = always("fail");
