@@ -5,10 +5,6 @@
 
 namespace coppice::detail {
 
-error not_started(const std::string& id, error why) {
-  return error{errc::start_failed, "child '" + id + "' could not be started", std::move(why)};
-}
-
 task<result<pid>> refused_start(error why) { co_return std::unexpected{std::move(why)}; }
 
 // ---- the list
@@ -65,9 +61,9 @@ task<result<void>> children::start_all(self& me) {
       co_await me.sleep(*wait);
       continue;
     }
+    const log_level level = level_of_failed_start(c.spec, up.error());
     error whole = not_started(c.id(), std::move(up.error()));
-    report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, {}},
-           [&] { return whole.to_string(); });
+    report(me, {level, supervisor_event::kind::start_failed, c.id(), {}, {}}, [&] { return whole.to_string(); });
     co_await stop_in_order(me);
     co_return std::unexpected{std::move(whole)};
   }
@@ -84,7 +80,8 @@ std::optional<std::chrono::nanoseconds> children::wait_for_first_start(self& me,
   if (!next.allowed) return std::nullopt;
   ++c.restarts;
   c.history.add({now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
-  report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, c.last_reason()}, [&] {
+  const log_level level = level_of_failed_start(c.spec, why);
+  report(me, {level, supervisor_event::kind::start_failed, c.id(), {}, c.last_reason()}, [&] {
     return "child '" + c.id() + "' could not be started and is tried again in " + to_string(next.wait) + ": " +
            why.to_string();
   });
@@ -96,7 +93,7 @@ task<result<pid>> children::start_new(self& me, child_spec spec) {
   start_result started = co_await launch(me, c);
   result<pid> up = note_start(me, c, std::move(started), me.now());
   if (up) co_return *up;
-  log_failed_start(me, c.id(), up.error());
+  log_failed_start(me, c.spec, up.error());
   error whole = not_started(c.id(), std::move(up.error()));
   remove(me, c);
   co_return std::unexpected{std::move(whole)};

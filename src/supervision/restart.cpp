@@ -241,7 +241,7 @@ result<void> children::note_restart(self& me, supervised& c, start_result starte
 void children::start_failed(self& me, supervised& c, const error& why) {
   const time_point now = me.now();
   c.history.add({now, {}, exit_reason::error(why.to_string()), {exit_action::retried, "it could not be started"}, {}});
-  report(me, {log_level::error, supervisor_event::kind::start_failed, c.id(), {}, c.last_reason()},
+  report(me, {level_of_failed_start(c.spec, why), supervisor_event::kind::start_failed, c.id(), {}, c.last_reason()},
          [&] { return "child '" + c.id() + "' could not be started again: " + why.to_string(); });
   if (!c.spec.backoff) {
     pending_.add_retry(me, c);

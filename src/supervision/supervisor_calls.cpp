@@ -51,7 +51,7 @@ task<result<pid>> supervisor::handle(calls::restart_child m, self& me) {
   start_result started = co_await children_->launch(me, c);
   result<pid> up = children_->note_start(me, c, std::move(started), me.now());
   if (up) co_return *up;
-  detail::log_failed_start(me, m.id, up.error());
+  detail::log_failed_start(me, c.spec, up.error());
   co_return std::unexpected{detail::not_started(m.id, std::move(up.error()))};
 }
 

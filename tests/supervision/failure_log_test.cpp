@@ -46,6 +46,44 @@ TEST(failure_log, of_a_start_that_throws_is_one_line_by_the_supervisor) {
   EXPECT_EQ(t.errors().size(), 1U) << "a child that declines is for the caller to judge";
 }
 
+/// A supervisor over a supervisor over `a`.
+supervisor_spec nested(family& f) {
+  const supervisor_spec lower{.children = {f.child("a")}};
+  const supervisor_spec middle{.children = {child<supervisor>(lower).with({.id = "lower"})}};
+  return {.children = {child<supervisor>(middle).with({.id = "middle"})}};
+}
+
+TEST(failure_log, of_a_start_in_a_tree_is_one_line_by_the_lowest_supervisor) {
+  logged t;
+  t.f.book.starts["a"] = {"throw"};
+  EXPECT_FALSE(t.f.start(nested(t.f)));
+  ASSERT_EQ(t.errors().size(), 1U);
+  EXPECT_TRUE(t.errors()[0].contains("child 'a' could not be started")) << t.errors()[0];
+  for (const std::string id : {"lower", "middle"}) {
+    const std::string line = "start_failed: child '" + id + "' could not be started: ";
+    EXPECT_EQ(std::ranges::count_if(t.infos(), [&](const auto& l) { return l.starts_with(line); }), 1) << id;
+  }
+}
+
+TEST(failure_log, of_a_start_in_a_tree_that_is_added_is_one_line_by_the_lowest_supervisor) {
+  logged t;
+  ASSERT_TRUE(t.f.start({}));
+  t.f.book.starts["a"] = {"throw"};
+  EXPECT_FALSE(t.f.ask(start_child(t.f.tree, child<supervisor>(nested(t.f)).with({.id = "top"}))));
+  ASSERT_EQ(t.errors().size(), 1U);
+  EXPECT_TRUE(t.errors()[0].contains("child 'a' could not be started")) << t.errors()[0];
+}
+
+TEST(failure_log, of_a_supervisor_that_is_killed_while_it_starts_is_a_line_by_its_own_supervisor) {
+  logged t;
+  const supervisor_spec below{.children = {t.f.child("a")}};
+  t.f.book.starts["a"] = {"hang"};
+  EXPECT_FALSE(t.f.start({.children = {child<supervisor>(below).with({.id = "below", .start_within = 10s})}}));
+  t.f.pass(11s);
+  EXPECT_EQ(std::ranges::count_if(t.errors(), [](const auto& l) { return l.contains("child 'below' could not be"); }),
+            1);
+}
+
 TEST(failure_log, of_a_restart_that_fails_is_one_line_by_the_supervisor) {
   logged t;
   ASSERT_TRUE(t.f.start({.limit = {.restarts = 5}, .children = {t.f.child("a")}}));

@@ -28,9 +28,6 @@ struct child_rules {
   bool dynamic = false;
 };
 
-/// The error for the caller of a start that failed. The error of the child becomes its cause, and not its code: the
-/// caller would take a `bad_combination`, for example, for a fault in the spec it has passed.
-[[nodiscard]] error not_started(const std::string& id, error why);
 /// The reply to a request for a start that is refused.
 [[nodiscard]] task<result<pid>> refused_start(error why);
 

@@ -52,10 +52,27 @@ void report(self& me, const child_report& r, Text&& text) {
                                         .text = std::move(line)});
 }
 
+/// The error for the caller of a start that failed. The error of the child becomes its cause, and not its code: the
+/// caller would take a `bad_combination`, for example, for a fault in the spec it has passed.
+[[nodiscard]] inline error not_started(const std::string& id, error why) {
+  return error{errc::start_failed, "child '" + id + "' could not be started", std::move(why)};
+}
+
+/// Whether the child is a supervisor whose own child could not be started: then it has made that error with
+/// `not_started`, and has reported it.
+[[nodiscard]] inline bool reported_below(const child_spec& spec, const error& why) noexcept {
+  return spec.type == child_type::supervisor && why.code() == errc::start_failed && why.cause() != nullptr &&
+         why.text().starts_with("child '");
+}
+[[nodiscard]] inline log_level level_of_failed_start(const child_spec& spec, const error& why) noexcept {
+  return reported_below(spec, why) ? log_level::info : log_level::error;
+}
+
 /// For a start whose error the caller of the supervisor receives. A child that failed is in the log as an error all the
 /// same; one that declined to start, or that could not be spawned, is for the caller to judge.
-inline void log_failed_start(self& me, const std::string& child, const error& why) {
-  const log_level level = why.code() == errc::start_failed ? log_level::error : log_level::info;
+inline void log_failed_start(self& me, const child_spec& spec, const error& why) {
+  const std::string& child = spec.id;
+  const log_level level = why.code() == errc::start_failed ? level_of_failed_start(spec, why) : log_level::info;
   if (!me.host().logs(level, log_parts::supervision)) return;
   const std::string subject = "child '" + child + "' could not be started";
   const std::array<log_field, 2> fields{{{"supervisor", to_string(me.id())}, {"child", child}}};
