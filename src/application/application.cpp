@@ -159,10 +159,10 @@ running_program applications::start(runtime& rt, run_options how) const {
   if (const auto wrong = wrong_with(how, all_)) return {rt, refused({.what = program_end::refused, .text = *wrong})};
   auto planned = detail::plan(all_);
   if (!planned) return {rt, refused({.what = program_end::refused, .text = std::string{planned.error().text()}})};
-  running_program made{rt, std::make_shared<detail::program_state>(std::move(*planned), std::move(how))};
-  // Before the first child is started, which may use the handle at once.
-  std::vector<std::weak_ptr<detail::kernel>> places_before;
-  for (const application& a : all_) places_before.push_back(a.place_->set(rt.host().weak_from_this()));
+  std::vector<std::shared_ptr<detail::runtime_place>> places;
+  for (const application& a : all_) places.push_back(a.place_);
+  running_program made{rt,
+                       std::make_shared<detail::program_state>(std::move(*planned), std::move(how), std::move(places))};
   // Subscribes before the first child is started: a signal may arrive as soon as a child is up.
   const auto relay = std::make_shared<detail::signal_relay>();
   const std::vector<os_signal> signals = wanted_signals(made.state_->how, all_);
@@ -173,12 +173,12 @@ running_program applications::start(runtime& rt, run_options how) const {
       rt.spawn({.name = std::string{program_name}, .label = "applications"}, detail::program_controller, made.state_);
   if (!spawned) {
     made.signals_.reset();
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].place_->set(places_before[i]);
     made.state_->end({.what = program_end::start_failed,
                       .text = "this runtime accepts no further program: " + spawned.error().to_string()});
     return made;
   }
   made.controller_ = *spawned;
+  made.state_->lead_handles_to(rt.host().weak_from_this());
   relay->connect(rt, *spawned);
   return made;
 }

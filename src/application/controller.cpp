@@ -299,6 +299,7 @@ class outcome_guard {
 task<> program_controller(self& me, std::shared_ptr<program_state> program) {
   const outcome_guard whatever_happens{program};
   me.trap_exits();
+  program->lead_handles_to(me.host().weak_from_this());  // those that it starts may use them at once
   controller mine{me, program};
   mine.begin();
   while (mine.running()) {

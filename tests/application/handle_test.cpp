@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <coppice/application/application.hpp>
+#include <coppice/env/environment_wrapper.hpp>
 
 namespace {
 
@@ -94,6 +95,39 @@ TEST(application_handle, still_leads_to_the_program_that_runs_when_another_start
   (void)runs.wait();
   in_the_way.stop();
   (void)in_the_way.wait();
+}
+
+/// Whose signals cannot be subscribed to. Asks `seen` at the attempt.
+class without_os_signals final : public environment_wrapper, private os_signals {
+ public:
+  explicit without_os_signals(std::function<void()> ask)
+      : environment_wrapper{real_environment()}, seen{std::move(ask)} {}
+  [[nodiscard]] coppice::os_signals& os_signals() noexcept override { return *this; }
+
+ private:
+  std::unique_ptr<os_signal_subscription> subscribe(std::vector<os_signal>,
+                                                    std::move_only_function<void(os_signal)>) override {
+    seen();
+    throw std::runtime_error{"no signals here"};
+  }
+  std::function<void()> seen;
+};
+
+TEST(application_handle, still_leads_to_the_program_that_runs_while_another_start_fails) {
+  const application app = demo();
+  std::optional<bool> led_to_first;
+  const auto look = [&] { led_to_first = static_cast<bool>(app.handle().where("counter")); };
+  runtime first{{.workers = 2, .level = log_level::off}};
+  runtime second{std::make_shared<without_os_signals>(look), {.workers = 1, .level = log_level::off}};
+  EXPECT_THROW((void)app.start(second), std::runtime_error);
+  EXPECT_EQ(led_to_first, false);
+  expect_no(app.handle());
+  running_program runs = app.start(first, without_signals());
+  while (!app.handle().where("counter")) std::this_thread::yield();
+  EXPECT_THROW((void)app.start(second), std::runtime_error);
+  ASSERT_EQ(led_to_first, true);
+  EXPECT_EQ(bump_and_stop(app.handle()), 1);
+  (void)runs.wait();
 }
 
 TEST(application_handle, can_be_used_when_the_start_hook_runs) {

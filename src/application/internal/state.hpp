@@ -39,13 +39,22 @@ class signal_relay {
   std::vector<os_signal> early_;
 };
 
-/// Immutable except for the outcome, which is set once.
+/// Immutable except for the outcome, which is set once, and for where the handles of the applications lead.
 class program_state {
  public:
-  program_state(std::vector<planned> in_order, run_options options)
-      : apps{std::move(in_order)}, how{std::move(options)} {}
+  program_state(std::vector<planned> in_order, run_options options,
+                std::vector<std::shared_ptr<runtime_place>> of_handles = {})
+      : apps{std::move(in_order)}, how{std::move(options)}, places_{std::move(of_handles)} {}
   const std::vector<planned> apps;  // in the order of their start
   const run_options how;
+
+  /// Makes the handles of the applications lead to this runtime. The controller calls it before it starts anything, and
+  /// its starter before it returns. Only the first call counts: at the second one, another start may have followed.
+  void lead_handles_to(const std::weak_ptr<kernel>& here) {
+    std::call_once(led_, [&] {
+      for (const auto& each : places_) each->set(here);
+    });
+  }
 
   void end(program_outcome out) {
     const std::scoped_lock lock{mutex_};
@@ -63,6 +72,8 @@ class program_state {
  private:
   mutable std::mutex mutex_;
   std::optional<program_outcome> outcome_;
+  const std::vector<std::shared_ptr<runtime_place>> places_;
+  std::once_flag led_;
 };
 
 /// From the master of an application to the controller. A master sends `started` at most once, and one of the others as
