@@ -62,10 +62,10 @@ std::string next_command();
 
 int with_a_console() {
   const application app{{.name = "web", .supervise = {child<web_server>(8080).with({.name = "web_server"})}}};
-  std::jthread console{[to = app.handle()] {
+  std::thread{[to = app.handle()] {
     while (next_command() == "reload")
       if (!to.send("web_server", web_server::reload{})) std::cout << "not running\n";
-  }};
+  }}.detach();
   return app.run();
 }
 
@@ -177,6 +177,7 @@ TEST(guide_applications, all_would_start) {
   EXPECT_TRUE(a_job().check());
   EXPECT_NE(&demo, nullptr);
   EXPECT_NE(&several, nullptr);
+  EXPECT_NE(&with_a_console, nullptr);
 }
 
 }  // namespace coppice

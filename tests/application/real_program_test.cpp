@@ -10,6 +10,7 @@
 #include <iostream>
 #include <semaphore>
 #include <string>
+#include <thread>
 
 #include <coppice/application/application.hpp>
 
@@ -136,6 +137,16 @@ int leaves_signals_alone() {
   block_signals(SIG_UNBLOCK);
   return application{{.name = "demo", .supervise = {child<server>()}}}.run(how);
 }
+/// As the guide has it: a thread waits for a command when the program ends.
+int has_a_console() {
+  const application app{{.name = "demo", .supervise = {child<greeter>().with({.name = "greeter"}), child<server>()}}};
+  std::thread{[to = app.handle()] {
+    std::binary_semaphore never{0};
+    never.acquire();
+    to.send("greeter", 1);
+  }}.detach();
+  return app.run(quiet());
+}
 int goes_on_after_the_run() {
   const int code = service();
   block_signals(SIG_UNBLOCK);
@@ -223,6 +234,14 @@ TEST(real_program, stops_in_order_and_ends_with_0_after_a_signal) {
     EXPECT_EQ(p.errors(), "");
     EXPECT_EQ(p.wait(), 0);
   }
+}
+
+TEST(real_program, ends_although_a_detached_thread_with_a_handle_still_waits) {
+  running p{has_a_console};
+  EXPECT_EQ(p.line(), "up");
+  p.signal(SIGTERM);
+  EXPECT_EQ(p.line(), "down: shutdown");
+  EXPECT_EQ(p.wait(), 0);
 }
 
 TEST(real_program, says_that_it_has_heard_a_signal) {
