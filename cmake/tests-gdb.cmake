@@ -10,3 +10,9 @@ add_test(NAME gdb.names_what_each_process_is_stuck_in
           --script ${PROJECT_SOURCE_DIR}/tools/gdb/coppice_gdb.py)
 set_tests_properties(gdb.names_what_each_process_is_stuck_in
   PROPERTIES TIMEOUT 300 LABELS gdb SKIP_RETURN_CODE 77)
+
+# The names of functions differ between compilers; this needs neither gdb nor the program.
+add_test(NAME gdb.shortens_the_names_of_functions
+  COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tests/gdb/names_test.py
+          --script ${PROJECT_SOURCE_DIR}/tools/gdb/coppice_gdb.py)
+set_tests_properties(gdb.shortens_the_names_of_functions PROPERTIES TIMEOUT 60 LABELS gdb)

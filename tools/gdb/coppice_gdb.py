@@ -46,10 +46,15 @@ def symbol_at(address):
     text = gdb.execute(f"info symbol {int(address):#x}", to_string=True)
     if text.startswith("No symbol"):
         return ""
-    whole = re.sub(r"( \+ \d+)? in section .*$", "", text.strip(), flags=re.S)
-    name = without_parameters(whole)
+    return readable(re.sub(r"( \+ \d+)? in section .*$", "", text.strip(), flags=re.S))
+
+
+def readable(whole):
+    """A demangled name without its result and its parameters."""
+    front = without_parameters(whole)
+    name = without_result(front)
     # g++ names the function of a frame after the coroutine without its template arguments; its parameter has them.
-    parameter = whole[len(name) + 1:]
+    parameter = whole[len(front) + 1:]
     return name + arguments(parameter[len(name):]) if parameter.startswith(name + "<") else name
 
 
@@ -90,7 +95,18 @@ def without_parameters(name):
             elif name[i] == "(" and depth == 0:
                 return name[:i]
             i += 1
-    return name
+    return name.split(" [clone")[0]
+
+
+def without_result(name):
+    """A template's name begins with the type it returns. As in src/platform/symbols.cpp."""
+    depth = 0
+    begin = 0
+    for i, c in enumerate(name):
+        depth += (c in "<{(") - (c in ">})")
+        if c == " " and depth == 0 and not name[:i].endswith("operator"):
+            begin = i + 1
+    return name[begin:]
 
 
 class Process:
@@ -186,8 +202,7 @@ class Process:
 def frame_name(frame):
     """The function of a coroutine frame, which begins with a pointer to the function that resumes it."""
     code = frame.cast(gdb.lookup_type("long").pointer()).dereference()
-    name = symbol_at(code)
-    return re.sub(r"\.(actor|resume|destroy|cleanup)$", "", name.replace(" [clone .actor]", ""))
+    return re.sub(r"\.(actor|resume|destroy|cleanup)$", "", symbol_at(code))
 
 
 class Runtime:
