@@ -3,6 +3,7 @@ add_executable(stuck_in_many_ways tests/gdb/stuck_in_many_ways.cpp)
 target_link_libraries(stuck_in_many_ways PRIVATE coppice::core)
 coppice_compile(stuck_in_many_ways)
 
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_program(COPPICE_GDB gdb)
 add_test(NAME gdb.names_what_each_process_is_stuck_in
   COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tests/gdb/gdb_test.py
