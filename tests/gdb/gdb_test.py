@@ -37,7 +37,7 @@ GDB = {
     "in_lane": r"works_in_lane  waits for blocking_within<.*hung_work",
     "in_operation": r"performs  waits for operation<.*foreign_read",
     "in_promise": r"awaits_a_promise  waits for future<int>",
-    "frozen": r"frozen  \d",
+    "frozen": r"^\s*<\S+>  frozen  \d+  frozen(  |$)",
     "idle": r"idle_server  waits for mail",
     "in_its_code": r"running  1 .*busy_server",
     "in_a_waiting_handler": r"waiting_server.*waits for an answer from",
