@@ -79,26 +79,47 @@ std::string value_in_hand() {
   }
 }
 
+/// The exception that is nested in `x`; null: none.
+std::exception_ptr nested_in(const std::exception& x) {
+  const auto* nested = dynamic_cast<const std::nested_exception*>(&x);
+  return nested != nullptr ? nested->nested_ptr() : nullptr;
+}
+/// The same for the exception that is being handled, whatever its type is.
+std::exception_ptr nested_in_hand() {
+  try {
+    throw;
+  } catch (const std::nested_exception& x) {
+    return x.nested_ptr();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+/// For the exception that is being handled, if it is not a `std::exception`. Without its causes.
+failure_text without_causes() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return {"unknown", {}};
+  return {last_type(*type, nullptr).name,
+          value_in_hand<const char*, std::string, std::string_view, int, unsigned, long, unsigned long, long long,
+                        unsigned long long, bool, char, double, float, std::error_code>()};
+}
+
 void append_cause(std::string& text, const failure_text& cause) {
-  text.append("; caused by ").append(cause.type);
+  text.append(text.empty() ? "caused by " : "; caused by ").append(cause.type);
   if (!cause.text.empty()) text.append(": ").append(cause.text);
 }
 
-/// The exception that is nested in `x`, then the one nested in that, and so on.
-void append_causes(std::string& text, const std::exception& x) {
-  const auto inside = [](const std::exception& outer) {
-    const auto* nested = dynamic_cast<const std::nested_exception*>(&outer);
-    return nested != nullptr ? nested->nested_ptr() : nullptr;
-  };
-  std::exception_ptr next = inside(x);
+/// The first cause, then the exception that is nested in it, and so on.
+void append_causes(std::string& text, std::exception_ptr next) {
   for (int i = 0; next && i < most_causes; ++i) {
     try {
       std::rethrow_exception(std::exchange(next, nullptr));
     } catch (const std::exception& cause) {
       append_cause(text, {last_type(typeid(cause), &cause).name, cause.what() != nullptr ? cause.what() : ""});
-      next = inside(cause);
+      next = nested_in(cause);
     } catch (...) {
-      append_cause(text, text_of_other());
+      append_cause(text, without_causes());
+      next = nested_in_hand();
     }
   }
   if (next) text += "; and more causes";
@@ -110,16 +131,14 @@ failure_text text_of(const std::exception& x) {
   const known_type& type = last_type(typeid(x), &x);
   failure_text out{type.name, x.what() != nullptr ? x.what() : ""};
   if (type.nests) [[unlikely]]
-    append_causes(out.text, x);
+    append_causes(out.text, nested_in(x));
   return out;
 }
 
 failure_text text_of_other() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  if (type == nullptr) return {"unknown", {}};
-  return {last_type(*type, nullptr).name,
-          value_in_hand<const char*, std::string, std::string_view, int, unsigned, long, unsigned long, long long,
-                        unsigned long long, bool, char, double, float, std::error_code>()};
+  failure_text out = without_causes();
+  append_causes(out.text, nested_in_hand());
+  return out;
 }
 
 }  // namespace coppice::detail

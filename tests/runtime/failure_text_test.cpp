@@ -76,6 +76,35 @@ TEST(failure_text, has_a_cause_that_is_not_an_exception) {
   EXPECT_EQ(why.text(), "outer; caused by int: 7");
 }
 
+/// Throws `outer` with `inner` nested in it.
+template <class Inner, class Outer>
+[[noreturn]] void throw_nested(Inner inner, Outer outer) {
+  try {
+    throw inner;
+  } catch (...) {
+    std::throw_with_nested(outer);
+  }
+}
+
+TEST(failure_text, of_another_type_has_the_causes_that_are_nested_in_it) {
+  const exit_reason text = reason_of([] { throw_nested(std::runtime_error{"inner"}, std::string{"outer"}); });
+  EXPECT_EQ(text.to_string(), "error: std::string: outer; caused by std::runtime_error: inner");
+  const exit_reason no_text = reason_of([] { throw_nested(7, not_an_exception{}); });
+  EXPECT_TRUE(no_text.exception_type().ends_with("::not_an_exception")) << no_text.exception_type();
+  EXPECT_EQ(no_text.text(), "caused by int: 7");
+}
+
+TEST(failure_text, has_the_causes_behind_a_cause_that_is_not_an_exception) {
+  const exit_reason why = reason_of([] {
+    try {
+      throw_nested(7, std::string{"middle"});
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error{"outer"});
+    }
+  });
+  EXPECT_EQ(why.text(), "outer; caused by std::string: middle; caused by int: 7");
+}
+
 TEST(failure_text, has_at_most_ten_causes) {
   const exit_reason why = reason_of([] { fail_for(30); });
   EXPECT_TRUE(why.text().ends_with("level 20; and more causes")) << why.text();
