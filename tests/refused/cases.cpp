@@ -6,6 +6,7 @@
 
 #include <coppice/actor/router.hpp>
 #include <coppice/behaviour/job.hpp>
+#include <coppice/behaviour/named.hpp>
 #include <coppice/behaviour/server.hpp>
 #include <coppice/runtime/runtime.hpp>
 #include <coppice/spec/child.hpp>
@@ -37,6 +38,10 @@ struct fine {
   static int handle(const bump&) { return 1; }
   static void handle(stray&&, self&) {}
 };
+void uses_a_name(const named<fine>& to) {
+  to.cast<stray>();
+  (void)to.call<bump>();
+}
 void spawns_and_sends(runtime& rt, ref<fine> to) {
   rt.spawn(ticker, 3);
   rt.spawn(takes_text, "converted before spawn returns");
@@ -286,6 +291,21 @@ child_spec has_no_such_child() { return child<tally>(3, 4); }
 // refused: a job that waits must own its arguments
 task<int> counts(self& me, std::string_view text);
 void has_a_job_with_a_view(self& me) { (void)async_job(me, counts, std::string{"text"}); }
+
+#elif CASE == 40
+// refused: the class has no handler for this message: it needs a public member `handle`
+void casts_to_a_name(const named<tally>& to) { to.cast<stray>(); }
+
+#elif CASE == 41
+// refused: this message cannot be called, because it names no reply
+void calls_a_name_without_a_reply(const named<tally>& to) { (void)to.call<stray>(); }
+
+#elif CASE == 42
+// refused: the handler of this message must return the reply that the message names
+struct wordy {
+  static std::string handle(bump) { return "one"; }
+};
+void calls_a_name_with_another_reply(const named<wordy>& to) { (void)to.call<bump>(); }
 
 #else
 #error "there is no such case"

@@ -23,16 +23,15 @@ class named {
 
   /// Sends an `M` made from the arguments to the process that has the name. A dead letter if there is none.
   template <class M, class... Args>
-    requires handles_cast<T, M>
   void cast(Args&&... args) const {
-    find_here().template cast<M>(std::forward<Args>(args)...);
+    if constexpr (detail::must_handle_cast<T, M>()) find_here().template cast<M>(std::forward<Args>(args)...);
   }
   /// Calls the process that has the name at this moment. Errors: those of the call; `noproc` if no process has the
   /// name. The text of `noproc`, `exited` and `timeout` contains the name.
   template <class M, class... Args>
-    requires handles_call<T, M>
   [[nodiscard]] task<result<reply_of<M>>> call(Args&&... args) const {
-    return ask<M>(name_, find_here().template call<M>(std::forward<Args>(args)...).within(timeout_));
+    if constexpr (detail::must_handle_call<T, M>())
+      return ask<M>(name_, find_here().template call<M>(std::forward<Args>(args)...).within(timeout_));
   }
   /// The same name, with another time limit for calls. Default: five seconds.
   [[nodiscard]] named within(std::chrono::nanoseconds timeout) const {
