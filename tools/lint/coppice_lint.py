@@ -24,6 +24,7 @@ exit status: 0 nothing found, or only warnings; 1 findings; 2 wrong arguments, o
 """
 
 import argparse
+import os
 import pathlib
 import re
 import sys
@@ -63,12 +64,15 @@ def files_of(arguments):
 
 
 def with_includes(files, folders, below):
-    """{path: text} of the files and of all they include with quotes, where that is found below the folder `below`."""
-    texts, waiting = {}, list(files)
+    """{path: text} of the files and of all they include with quotes, where that is found below the folder `below`. A
+    file that has several names occurs once, with the first of them."""
+    texts, waiting, seen = {}, list(files), set()
     while waiting:
         path = waiting.pop(0)
-        if path in texts:
+        file = os.path.realpath(path)
+        if file in seen:
             continue
+        seen.add(file)
         texts[path] = read(path)
         if below is None:
             continue

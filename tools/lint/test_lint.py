@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import random
 import re
@@ -192,6 +193,16 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((status, output.count("error:")), (1, 1))
         self.assertIn(str(header), output)
         self.assertEqual(lint("--below", self.folder / "other", source), (0, ""))
+
+    def test_a_file_with_several_names_is_checked_once_under_the_first(self):
+        header = self.file("inc/x.hpp", body("throw co_await a();"))
+        source = self.file("x.cpp", '#include "inc/x.hpp"\n')
+        (self.folder / "link.hpp").symlink_to(header)
+        relative = pathlib.Path(os.path.relpath(header))
+        for names in ([relative, source, header], [self.folder / "link.hpp", source, relative]):
+            status, output = lint("--below", self.folder, *names)
+            self.assertEqual((status, output.count("error:")), (1, 1))
+            self.assertTrue(output.startswith(f"{names[0]}:"), output)
 
     def test_the_stamp_is_written_only_without_errors_and_names_what_was_read(self):
         stamp = self.folder / "stamp"
