@@ -173,13 +173,23 @@ std::string node_tracer::class_of(const detail::slot& p) {
 }
 
 std::string node_tracer::called(pid who) {
-  std::string& known = known_[who];
+  const bool alive = kernel_.table().alive(who);
   std::string now = kernel_.name_of(who);
   if (now.empty()) now = kernel_.label_of(who);
+  const auto found = known_.find(who);
+  const bool is_known = found != known_.end() && !found->second.empty();
   // Before its first turn is over, a server whose handlers wait has no object.
-  if (now.empty() && known.empty() && kernel_.table().alive(who)) now = class_of(kernel_.slot_at(who.index()));
-  if (!now.empty()) known = std::move(now);
-  return known;
+  if (now.empty() && !is_known && alive) now = class_of(kernel_.slot_at(who.index()));
+  if (now.empty()) return is_known ? found->second : "";
+  if (alive) known_[who] = now;  // for the time after its end
+  return now;
+}
+
+void node_tracer::forget_oldest() {
+  constexpr std::size_t most_ended = 1000;
+  if (ended_.size() <= most_ended) return;
+  known_.erase(ended_.front());
+  ended_.pop_front();
 }
 
 void node_tracer::tell(pid who, std::string what) {
@@ -202,6 +212,8 @@ void node_tracer::saw(const process_ended& event) {
   if (!event.label.empty()) known_[event.who] = event.label;
   if (!event.name.empty()) known_[event.who] = event.name;
   tell(event.who, "ended: " + event.reason.to_string());
+  ended_.push_back(event.who);
+  forget_oldest();
 }
 
 void node_tracer::saw(const process_stalled& event) { tell(event.who, "reported as stuck in its code"); }

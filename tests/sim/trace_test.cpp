@@ -103,6 +103,30 @@ TEST(trace, a_process_is_shown_with_what_it_handles_and_how_it_ends) {
   EXPECT_EQ(texts(w.last_events_of(to_string(client), 1)), (lines{"ended: normal"}));
 }
 
+TEST(trace, only_the_last_thousand_processes_that_ended_still_have_their_names) {
+  world w{1};
+  w.keep_trace();
+  runtime& rt = w.add_node().rt();
+  const auto end_one = [&](const std::string& label) {
+    const pid p = rt.spawn({.label = label}, writer).value();
+    rt.send(p, stop{});
+    EXPECT_TRUE(w.run());
+    return p;
+  };
+  const auto dead_letter_to = [&](pid who) {
+    rt.send(who, put{1});
+    EXPECT_TRUE(w.run());
+    return w.last_events(1).front();
+  };
+  const pid first = end_one("first");
+  EXPECT_EQ(dead_letter_to(first).called, "first");
+  const pid second = end_one("second");
+  for (int i = 2; i <= 1000; ++i) (void)end_one("other");
+  EXPECT_EQ(dead_letter_to(first).called, "");
+  EXPECT_EQ(dead_letter_to(first).what, "dead letter put");
+  EXPECT_EQ(dead_letter_to(second).called, "second");
+}
+
 TEST(trace, an_exit_signal_is_shown_with_its_reason) {
   world w{1};
   w.keep_trace();

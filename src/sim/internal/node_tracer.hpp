@@ -1,4 +1,5 @@
 #pragma once
+#include <deque>
 #include <map>
 
 #include <coppice/sim/world.hpp>
@@ -18,14 +19,17 @@ class node_tracer final : public detail::tracer {
   void tell(pid who, std::string what);
 
  private:
-  /// Its name, or else its label, or else its class. A process that has ended keeps the last one.
+  /// Its name, or else its label, or else its class. A process that has ended keeps the last one for a while: it is
+  /// needed for messages that nobody receives any more.
   [[nodiscard]] std::string called(pid who);
   /// Empty: its body is a function, or is not made yet.
   [[nodiscard]] std::string class_of(const detail::slot& p);
+  void forget_oldest();
 
   world& world_;
   detail::kernel& kernel_;
-  std::map<pid, std::string> known_;
+  std::map<pid, std::string> known_;  // of live processes, and of those in `ended_`
+  std::deque<pid> ended_;             // the oldest end first
 };
 
 }  // namespace coppice::sim
