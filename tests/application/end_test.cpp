@@ -1,4 +1,6 @@
 // How programs end: restart types, failing starts, signals, limits; and the exit codes of all of them.
+#include <line_keeper.hpp>
+
 #include "troupe.hpp"
 
 namespace {
@@ -329,8 +331,7 @@ TEST(signal, the_second_kills_all_at_once_with_128_and_its_number) {
 
 TEST(signal, after_which_an_earlier_subscriber_has_restarted_the_node_does_not_reach_the_program_of_before) {
   troupe t;
-  const auto first =
-      t.node.env().os_signals().subscribe({os_signal::terminate}, [&](os_signal) { t.node.restart(); });
+  const auto first = t.node.env().os_signals().subscribe({os_signal::terminate}, [&](os_signal) { t.node.restart(); });
   t.start({application{t.app("a")}});
   t.book.take();
   t.signal();
@@ -422,6 +423,30 @@ TEST(stop, may_be_asked_for_twice_and_is_still_in_order) {
   t.world.settle();
   EXPECT_EQ(t.book.take(), a_and_b_down);
   EXPECT_EQ(t.code(), 0);
+}
+
+struct fails_at_its_stop {
+  struct nothing {};
+  static constexpr bool traps_exits = true;
+  static void terminate(const exit_reason&) { throw std::runtime_error{"out of luck"}; }
+  static void handle(nothing) {}
+};
+
+TEST(stop, logs_a_top_process_that_fails_meanwhile_and_goes_on) {
+  troupe t;
+  const auto log = std::make_shared<line_keeper>();
+  sim::node& logged = t.world.add_node("logged", {.processes = 1U << 12U, .level = log_level::error, .log = log});
+  application_options own{.name = "b", .stop = t.notes("stop b")};
+  own.root = child<fails_at_its_stop>().with({.type = child_type::supervisor});
+  running_program running = applications{application{t.app("a")}, application{own}}.start(logged.rt());
+  t.world.settle();
+  t.book.take();
+  running.stop();
+  t.world.settle();
+  EXPECT_EQ(log->lines, (lines{"error the top process of application \"b\" failed while it stopped"}));
+  EXPECT_EQ(t.book.take(), (lines{"stop b", "prep_stop a", "-a.child", "stop a"}));
+  ASSERT_TRUE(running.ended());
+  EXPECT_EQ(running.ended()->exit_code(), 0);
 }
 
 TEST(kill, ends_it_at_once_with_137) {
