@@ -1,6 +1,6 @@
 # coppice_examples(): examples/NN_name/*.cpp -> example_NN_name, run by CTest. The example must exit with 0, and if the
-# folder has an expected.txt, the output must equal it exactly. A package.txt names a package that the example needs; it
-# is built where that package is found.
+# folder has an expected.txt, the output must equal it exactly. A package.txt names a package that the example needs:
+# where that is not found, the test of the example is skipped.
 function(coppice_examples)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/main.cpp)
   file(GLOB expectations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/expected.txt)
@@ -14,6 +14,11 @@ function(coppice_examples)
       find_package(${package} QUIET)  # cmake/Find<package>.cmake, where the package has no file for CMake
       if(NOT ${package}_FOUND)
         message(STATUS "${program} is not built: ${package} was not found")
+        if(COPPICE_BUILD_TESTS)
+          add_test(NAME ${program}
+            COMMAND ${CMAKE_COMMAND} -E echo "skipped: the package ${package} was not found, so it is not built")
+          set_tests_properties(${program} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: " LABELS example)
+        endif()
         continue()
       endif()
     endif()
