@@ -198,8 +198,9 @@ class world {
   void fail_at(std::string point, double share) { faults_[std::move(point)] = share; }
 
   // -- what happened
-  /// A hash of all events and their times: which process ran and how many signals it handled, which packets arrived,
-  /// which faults occurred. Two runs of a seed give the same hash. The contents of messages are not part of it.
+  /// A hash of what happened, and when: which process ran and how many signals it handled, which packets arrived, which
+  /// work was done outside of processes, which faults occurred. Two runs of a seed give the same hash. What the signals
+  /// were is not part of it.
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
   /// The number of turns that processes have had.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
