@@ -63,23 +63,9 @@ void check_name(const metric_options& what) {
     refuse(what.name, "a name must end in an underscore and its unit, '" + what.unit + "'");
 }
 
-/// The counters that libraries of Coppice add to those of the runtime.
-struct library_counter {
-  std::string_view name;
-  std::string_view help;
-};
-constexpr std::array<library_counter, 3> library_counters{{
-    {"coppice_actor_failures", "Failures of actors, by what was decided."},
-    {"coppice_restarts", "Children that supervisors have started again."},
-    {"coppice_supervisors_gave_up", "Supervisors that ended because of too many restarts of their children."},
-}};
-
-/// A metric of a user with the name of one of these, but of another kind, would make the library fail later.
-void check_not_reserved(const metric_options& what, bool is_counter) {
-  if (!what.name.starts_with("coppice_")) return;
-  const auto is_it = [&](const library_counter& c) { return c.name == what.name && c.help == what.help; };
-  if (!is_counter || !what.unit.empty() || std::ranges::none_of(library_counters, is_it))
-    refuse(what.name, "names that begin with coppice_ are for Coppice itself");
+/// A metric of a user with the name of one of the library, but of another kind, would make the library fail later.
+void check_not_reserved(const metric_options& what) {
+  if (what.name.starts_with("coppice_")) refuse(what.name, "names that begin with coppice_ are for Coppice itself");
 }
 
 void check_labels(const metric_options& what, bool is_histogram) {
@@ -186,11 +172,6 @@ Cells metrics::add(const metric_options& what, const std::vector<double>& bounds
   check_name(what);
   check_labels(what, kind == 2);
   const std::scoped_lock lock{mutex_};
-  if (own_ && own_names_.empty())
-    for (const computed& c : own_()) own_names_.emplace_back(c.name);
-  if (std::ranges::find(own_names_, what.name) != own_names_.end())
-    refuse(what.name, "the runtime itself has a metric with this name");
-  check_not_reserved(what, kind == 0);
   std::string labels = text_of(what.labels);
   const auto found = families_.find(what.name);
   if (found == families_.end()) {
@@ -211,16 +192,25 @@ Cells metrics::add(const metric_options& what, const std::vector<double>& bounds
   return made;
 }
 
-metric_counter metrics::counter(const metric_options& what) {
+metric_counter metrics::add_counter(const metric_options& what) {
   return metric_counter{
       add<metric_family::counter>(what, {}, [] { return std::make_shared<std::atomic<std::uint64_t>>(0U); })};
 }
 
+metric_counter metrics::counter(const metric_options& what) {
+  check_not_reserved(what);
+  return add_counter(what);
+}
+
+metric_counter detail::library_counter(metrics& m, const metric_options& what) { return m.add_counter(what); }
+
 metric_gauge metrics::gauge(const metric_options& what) {
+  check_not_reserved(what);
   return metric_gauge{add<metric_family::gauge>(what, {}, [] { return std::make_shared<std::atomic<double>>(0.0); })};
 }
 
 metric_histogram metrics::histogram(const metric_options& what, const std::vector<double>& upper_bounds) {
+  check_not_reserved(what);
   if (upper_bounds.empty()) refuse(what.name, "a histogram needs at least one upper bound");
   for (std::size_t i = 0; i < upper_bounds.size(); ++i)
     if (!std::isfinite(upper_bounds[i]) || (i > 0 && upper_bounds[i] <= upper_bounds[i - 1]))

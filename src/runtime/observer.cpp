@@ -271,7 +271,7 @@ std::vector<metrics::computed> observer::metrics() {
       {"coppice_blocking_done", "Pieces of blocking work that are done.", true, n.blocking_done},
       {"coppice_blocking_running", "Pieces of blocking work that run now.", false, n.blocking_running},
       {"coppice_blocking_waiting", "Pieces of blocking work that wait for a thread.", false, n.blocking_waiting},
-      {"coppice_children", "Running processes that are children of supervisors.", false, supervised},
+      {"coppice_children", "Running processes that were started from child specs.", false, supervised},
       {"coppice_dead_letters", "Messages that nobody received.", true, n.dead_letters},
       {"coppice_pool_bytes", "Memory that the pools of the program hold.", false, n.pool_bytes},
       {"coppice_pool_bytes_returned", "Memory that the pools gave back to the system.", true, n.pool_bytes_returned},

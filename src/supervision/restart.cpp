@@ -224,11 +224,10 @@ const restart_counters& children::counters(self& me) {
 }
 
 result<void> children::note_restart(self& me, supervised& c, start_result started, time_point now) {
-  std::optional<exit_reason::kind> why;  // nothing: it has never run, and is started together with a sibling
-  if (!c.history.empty()) why = c.last_reason().what();
   const result<pid> up = note_start(me, c, std::move(started), now);
   if (up) {
-    if (*up && why) counters(me).restarts(rules_.strategy, *why).add();
+    // Without a history it has never run, and is started together with a sibling.
+    if (*up && !c.history.empty()) counters(me).restarts(rules_.strategy, c.last_reason().what()).add();
     return {};
   }
   start_failed(me, c, up.error());

@@ -371,13 +371,9 @@ TEST(metrics, have_the_counters_of_the_runtime_itself) {
   EXPECT_EQ(value_of(all, "coppice_blocking_done"), 0);
   for (const auto& [name, f] : all) EXPECT_FALSE(f.help.empty()) << name;
 }
-TEST(metrics, names_of_the_runtime_itself_are_taken) {
-  runtime rt{quiet()};
-  EXPECT_TRUE(is_refused(metrics_of(rt), {.name = "coppice_dead_letters"}, "the runtime itself"));
-}
 TEST(metrics, names_that_begin_with_coppice_are_refused) {
   metrics m{nullptr};
-  for (const char* name : {"coppice_orders", "coppice_restarts", "coppice_supervisors_gave_up"})
+  for (const char* name : {"coppice_orders", "coppice_dead_letters", "coppice_restarts", "coppice_supervisors_gave_up"})
     EXPECT_TRUE(is_refused(m, {.name = name}, "names that begin with coppice_")) << name;
   EXPECT_THROW((void)m.gauge({.name = "coppice_restarts", .help = "Children that supervisors have started again."}),
                std::invalid_argument);

@@ -21,12 +21,16 @@
 
 namespace coppice {
 
+class metric_counter;
 class metrics;
+struct metric_options;
 
 namespace detail {
 class kernel;
 [[nodiscard]] metrics& metrics_in(kernel& k) noexcept;
 struct metric_family;
+/// Adds a counter of the library, whose name begins with `coppice_`.
+[[nodiscard]] metric_counter library_counter(metrics& m, const metric_options& what);
 struct histogram_cells {
   explicit histogram_cells(std::vector<double> upper);
   void observe(double value) noexcept;
@@ -131,6 +135,7 @@ class metrics {
   [[nodiscard]] std::string text() const;
 
  private:
+  friend metric_counter detail::library_counter(metrics& m, const metric_options& what);
   struct set {
     const void* key;
     std::shared_ptr<void> value;
@@ -141,13 +146,13 @@ class metrics {
       if (s->key == key) return s->value.get();
     return nullptr;
   }
+  [[nodiscard]] metric_counter add_counter(const metric_options& what);
   template <class Cells, class Make>
   [[nodiscard]] Cells add(const metric_options& what, const std::vector<double>& bounds, const Make& make);
   [[nodiscard]] void* add_set(const void* key, std::shared_ptr<void> (*make)(metrics&));
 
   const std::function<std::vector<computed>()> own_;
   mutable std::mutex mutex_;
-  std::vector<std::string> own_names_;  // of `own_`, which takes too long to ask for each new metric
   std::map<std::string, std::unique_ptr<detail::metric_family>, std::less<>> families_;
   std::mutex sets_mutex_;
   std::atomic<const set*> sets_{nullptr};  // only grows

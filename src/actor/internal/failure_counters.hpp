@@ -16,9 +16,9 @@ class failure_counters {
 
  private:
   static metric_counter made(metrics& m, directive d) {
-    return m.counter({.name = "coppice_actor_failures",
-                      .help = "Failures of actors, by what was decided.",
-                      .labels = {{"directive", std::string{to_string(d)}}}});
+    return library_counter(m, {.name = "coppice_actor_failures",
+                               .help = "Failures of actors, by what was decided.",
+                               .labels = {{"directive", std::string{to_string(d)}}}});
   }
   std::array<metric_counter, 4> by_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 /// What all supervisors of a runtime count together.
 #include <array>
+#include <optional>
 
 #include <coppice/runtime/metrics.hpp>
 #include <coppice/runtime/self.hpp>
@@ -11,10 +12,11 @@ namespace coppice::detail {
 class restart_counters {
  public:
   explicit restart_counters(metrics& m)
-      : gave_up{m.counter({.name = "coppice_supervisors_gave_up",
-                           .help = "Supervisors that ended because of too many restarts of their children."})} {
+      : gave_up{
+            library_counter(m, {.name = "coppice_supervisors_gave_up",
+                                .help = "Supervisors that ended because of too many restarts of their children."})} {
     for (std::size_t s = 0; s < by_.size(); ++s)
-      for (std::size_t r = 0; r < by_[s].size(); ++r) by_[s][r].emplace(m.counter(restarts_of(s, r)));
+      for (std::size_t r = 0; r < by_[s].size(); ++r) by_[s][r].emplace(library_counter(m, restarts_of(s, r)));
   }
   [[nodiscard]] const metric_counter& restarts(strategy s, exit_reason::kind why) const {
     return *by_[static_cast<std::size_t>(s)][static_cast<std::size_t>(why)];
