@@ -187,7 +187,8 @@ class future {
 namespace detail {
 template <class R>
 [[nodiscard]] promise<R> promise_for(std::weak_ptr<kernel> runs_in, const future_base& f) {
-  return promise<R>{std::make_shared<promise_of_future<R>>(std::move(runs_in), f.owner, f.number)};
+  using state = promise_of_future<R>;
+  return promise<R>{std::allocate_shared<state>(pool_allocator<state>{}, std::move(runs_in), f.owner, f.number)};
 }
 }  // namespace detail
 
@@ -202,7 +203,8 @@ struct promised {
 /// whose handlers do not wait, the future can be used with `pipe_to` and `get`.
 template <class R>
 [[nodiscard]] promised<R> make_promise(self& me) {
-  auto state = std::make_shared<detail::future_state<R>>();
+  using state_type = detail::future_state<R>;
+  auto state = std::allocate_shared<state_type>(detail::pool_allocator<state_type>{});
   state->reply = &detail::plain<detail::reply_body<R>>;
   state->owner = me.id();
   detail::add_future(me, state);

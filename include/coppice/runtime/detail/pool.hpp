@@ -89,6 +89,18 @@ inline constexpr bool pooled = true;
   mine.give(static_cast<block*>(p));
 }
 
+/// For `std::allocate_shared`: the object and its counts in one block of a pool.
+template <class T>
+struct pool_allocator {
+  using value_type = T;
+  pool_allocator() = default;
+  template <class Other>
+  pool_allocator(const pool_allocator<Other>& /*unused*/) noexcept {}  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] T* allocate(std::size_t n) { return static_cast<T*>(detail::allocate(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) noexcept { release(p, n * sizeof(T)); }
+  bool operator==(const pool_allocator&) const = default;
+};
+
 /// What the pools of this program hold, in bytes; nothing if they are turned off.
 struct pool_usage {
   std::size_t held = 0;        ///< memory that they have from the system now
