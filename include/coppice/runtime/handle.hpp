@@ -79,10 +79,10 @@ class runtime_handle {
   }
   /// As `runtime::cast`. False: the runtime has ended, and nothing was sent.
   template <class M, class T, class... Args>
-    requires handles_cast<T, M>
   bool cast(ref<T> to, Args&&... args) const {
-    return deliver(to.id(),
-                   [&] { return detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...); });
+    if constexpr (detail::must_handle_cast<T, M>())
+      return deliver(to.id(),
+                     [&] { return detail::make_mail<M>(detail::cast_type<T, M>(), std::forward<Args>(args)...); });
   }
   /// The same for other typed references, for example `actor::actor_ref`.
   template <class M, class R, class... Args>
