@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "internal/file_descriptor.hpp"
+
 namespace coppice {
 namespace {
 
@@ -61,32 +63,16 @@ auto restarted(Call call) {
   }
 }
 
-class descriptor {
- public:
-  explicit descriptor(int number) noexcept : number_{number} {}
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  // Not repeated after a signal: Linux has closed the number in any case. An error is of no use here: data that matters
-  // was synced.
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
-
 class real_file final : public file {
  public:
-  real_file(int number, std::string path, open_options how) : fd_{number}, path_{std::move(path)}, how_{how} {}
+  real_file(file_descriptor fd, std::string path, open_options how)
+      : fd_{std::move(fd)}, path_{std::move(path)}, how_{how} {}
 
   result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override {
     std::size_t got = 0;
     while (got < into.size()) {
-      const ssize_t n = restarted([&] {
-        return ::pread(fd_.number(), into.data() + got, into.size() - got, static_cast<off_t>(offset + got));
-      });
+      const ssize_t n = restarted(
+          [&] { return ::pread(fd_.get(), into.data() + got, into.size() - got, static_cast<off_t>(offset + got)); });
       if (n < 0) return failed("read", path_, errno);
       if (n == 0) break;
       got += static_cast<std::size_t>(n);
@@ -96,32 +82,32 @@ class real_file final : public file {
   result<void> write(std::uint64_t offset, std::span<const std::byte> data) override {
     if (!how_.write) return failed("write", path_, EBADF);
     return write_all("write", data, [&](std::size_t from) {
-      return ::pwrite(fd_.number(), data.data() + from, data.size() - from, static_cast<off_t>(offset + from));
+      return ::pwrite(fd_.get(), data.data() + from, data.size() - from, static_cast<off_t>(offset + from));
     });
   }
   result<void> append(std::span<const std::byte> data) override {
     if (!how_.append) return failed("append", path_, EBADF);
     return write_all("append", data,
-                     [&](std::size_t from) { return ::write(fd_.number(), data.data() + from, data.size() - from); });
+                     [&](std::size_t from) { return ::write(fd_.get(), data.data() + from, data.size() - from); });
   }
   result<void> sync() override {
-    if (restarted([&] { return ::fdatasync(fd_.number()); }) != 0) return failed("sync", path_, errno);
+    if (restarted([&] { return ::fdatasync(fd_.get()); }) != 0) return failed("sync", path_, errno);
     return {};
   }
   result<void> truncate(std::uint64_t size) override {
     if (!how_.write && !how_.append) return failed("truncate", path_, EBADF);
-    if (restarted([&] { return ::ftruncate(fd_.number(), static_cast<off_t>(size)); }) != 0)
+    if (restarted([&] { return ::ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0)
       return failed("truncate", path_, errno);
     return {};
   }
   result<std::uint64_t> size() override {
     struct stat found{};
-    if (::fstat(fd_.number(), &found) != 0) return failed("size", path_, errno);
+    if (::fstat(fd_.get(), &found) != 0) return failed("size", path_, errno);
     return static_cast<std::uint64_t>(found.st_size);
   }
   /// `flock` and not a record lock: it belongs to this handle, so that two handles of one program exclude each other.
   result<bool> lock() override {
-    if (restarted([&] { return ::flock(fd_.number(), LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (restarted([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) return true;
     if (errno == EWOULDBLOCK) return false;
     return failed("lock", path_, errno);
   }
@@ -140,7 +126,7 @@ class real_file final : public file {
     return {};
   }
 
-  descriptor fd_;
+  file_descriptor fd_;
   std::string path_;
   open_options how_;
 };
@@ -169,12 +155,11 @@ entry_kind kind_of(int directory, const dirent& e) {
 result<std::unique_ptr<file>> real_disk::open(const std::string& path, open_options how) {
   if (const auto fault = fault_of(how); !fault.empty())
     return fail(disk_errc::invalid, "open " + path + ": " + std::string{fault});
-  const int number = restarted([&] { return ::open(path.c_str(), flags_of(how), 0666); });
-  if (number < 0) return failed("open", path, errno);
-  auto opened = std::make_unique<real_file>(number, path, how);
+  file_descriptor fd{restarted([&] { return ::open(path.c_str(), flags_of(how), 0666); })};
+  if (!fd) return failed("open", path, errno);
   struct stat found{};
-  if (::fstat(number, &found) == 0 && S_ISDIR(found.st_mode)) return failed("open", path, EISDIR);
-  return opened;
+  if (::fstat(fd.get(), &found) == 0 && S_ISDIR(found.st_mode)) return failed("open", path, EISDIR);
+  return std::make_unique<real_file>(std::move(fd), path, how);
 }
 
 result<void> real_disk::rename(const std::string& from, const std::string& to) {
@@ -211,9 +196,8 @@ result<void> real_disk::make_directory(const std::string& path) {
 }
 
 result<void> real_disk::sync_directory(const std::string& path) {
-  const descriptor fd{restarted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); })};
-  if (fd.number() < 0 || restarted([&] { return ::fsync(fd.number()); }) != 0)
-    return failed("sync directory", path, errno);
+  const file_descriptor fd{restarted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); })};
+  if (fd.get() < 0 || restarted([&] { return ::fsync(fd.get()); }) != 0) return failed("sync directory", path, errno);
   return {};
 }
 

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "internal/no_thread.hpp"
+
 namespace coppice {
 
 /// What the handle of a lane and its thread share. Jobs are called and destroyed without the lock: they may use the
@@ -126,7 +128,7 @@ std::unique_ptr<lane> real_lanes::open(std::string name) try {
   std::thread{[thread] { thread->run(); }}.detach();
   return opened;
 } catch (const std::system_error& x) {
-  throw std::system_error{x.code(), "no thread could be started for a lane"};
+  rethrow_no_thread(x, "no thread could be started for a lane");
 }
 
 std::vector<lane_status> real_lanes::status() const {

@@ -114,6 +114,8 @@ struct directory_entry {
 class disk {
  public:
   virtual ~disk() = default;
+  /// Errors: `not_found`; `exists` with `exclusive`; `is_a_directory`; `denied`; `too_many_open`; `no_space`; `invalid`
+  /// for options that exclude each other.
   [[nodiscard]] virtual result<std::unique_ptr<file>> open(const std::string& path, open_options how) = 0;
   /// Gives a file or a directory another name, on the same file system. A file or an empty directory that has the name
   /// `to` is replaced; no reader finds `to` missing meanwhile.

@@ -18,6 +18,8 @@ class file_descriptor {
   ~file_descriptor() { close(); }
   [[nodiscard]] int get() const noexcept { return number_; }
   explicit operator bool() const noexcept { return number_ >= 0; }
+  /// Not repeated after a signal: Linux has closed the number in any case. An error is of no use here: data that
+  /// matters was synced.
   void close() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }

@@ -4,8 +4,9 @@
 namespace coppice {
 
 /// Adds a text that says what was attempted: the error of the system does not say it.
-[[noreturn]] inline void rethrow_no_thread(const std::system_error& x) {
-  throw std::system_error{x.code(), "no thread could be started"};
+[[noreturn]] inline void rethrow_no_thread(const std::system_error& x,
+                                           const char* text = "no thread could be started") {
+  throw std::system_error{x.code(), text};
 }
 
 }  // namespace coppice
