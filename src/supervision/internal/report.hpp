@@ -58,11 +58,10 @@ void report(self& me, const child_report& r, Text&& text) {
   return error{errc::start_failed, "child '" + id + "' could not be started", std::move(why)};
 }
 
-/// Whether the child is a supervisor whose own child could not be started: then it has made that error with
-/// `not_started`, and has reported it.
+/// Whether the child is a supervisor whose own child could not be started: then it has reported that itself, and the
+/// error that it made with `not_started` has a cause.
 [[nodiscard]] inline bool reported_below(const child_spec& spec, const error& why) noexcept {
-  return spec.type == child_type::supervisor && why.code() == errc::start_failed && why.cause() != nullptr &&
-         why.text().starts_with("child '");
+  return spec.type == child_type::supervisor && why.code() == errc::start_failed && why.cause() != nullptr;
 }
 [[nodiscard]] inline log_level level_of_failed_start(const child_spec& spec, const error& why) noexcept {
   return reported_below(spec, why) ? log_level::info : log_level::error;
