@@ -100,8 +100,8 @@ directive fault_handling::ask_instance(const child_failure& f) {
 void fault_handling::announce(const child_record& c, const signals::child_failed& f, const judgement& j) {
   metrics_in(host()).of<failure_counters>().of(j.what).add();
   // A stop is logged when the process ends, an escalation by the parent that decides about it in the end.
-  const bool goes_on = j.what == directive::resume || j.what == directive::restart;
-  if (goes_on && !f.logged && host().logs(log_level::warning, log_parts::actor)) {
+  const bool cancel_at_timeout = j.what == directive::resume || j.what == directive::restart;
+  if (cancel_at_timeout && !f.logged && host().logs(log_level::warning, log_parts::actor)) {
     const std::array<log_field, 4> fields{{{"pid", to_string(c.who)},
                                            {"name", c.name},
                                            {"reason", f.reason.to_string()},

@@ -77,7 +77,7 @@ void mail_handling::continue_with_mail() {
     if (!std::exchange(me_.aside.replay_scheduled, true))
       host().send(me_.id(), signal::wake, make_letter<replay_mail>(plain<replay_mail>));
   } else if (me_.rare && std::exchange(me_.rare->mail_token_parked, false)) {
-    host().push_token(me_.id());
+    host().push_actor_token(me_.id());
   }
 }
 
@@ -143,10 +143,10 @@ void mail_handling::receive_under_policy() {
   try {
     receive_outside_of_queue(*mail);
   } catch (...) {  // without a token the actor would take no more mail from the policy
-    host().push_token(me_.id());
+    host().push_actor_token(me_.id());
     throw;
   }
-  if (!me_.has_ended()) host().push_token(me_.id());
+  if (!me_.has_ended()) host().push_actor_token(me_.id());
 }
 
 // ---- receive timeout

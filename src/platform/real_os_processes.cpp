@@ -29,8 +29,8 @@ std::chrono::microseconds to_duration(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
 }
 
-/// What of a child an event of epoll is about. Together with the number of the child it fits into the word that epoll
-/// keeps; a number is never used again, so an event for a child that has gone meanwhile finds nothing.
+/// The part of a child that an event of epoll is about. Together with the number of the child it fits into the word
+/// that epoll keeps; a number is never used again, so an event for a child that has gone meanwhile finds nothing.
 enum class part : std::uint64_t { process, input, output, error };
 constexpr std::uint64_t parts = 4;
 
@@ -66,7 +66,7 @@ class real_os_processes final : public os_processes {
  public:
   result<std::unique_ptr<os_process>> spawn(const os_command& command, os_process_events events) override;
 
-  void let_go(const std::shared_ptr<child>& c) {
+  void forget_handle(const std::shared_ptr<child>& c) {
     run_there([&] { forget(*c); });
   }
   void write(const std::shared_ptr<child>& c, std::string bytes) {
@@ -143,7 +143,7 @@ class real_os_process final : public os_process {
   real_os_process(real_os_processes& of, std::shared_ptr<child> c) : of_{of}, child_{std::move(c)} {}
   real_os_process(const real_os_process&) = delete;
   real_os_process& operator=(const real_os_process&) = delete;
-  ~real_os_process() override { of_.let_go(child_); }
+  ~real_os_process() override { of_.forget_handle(child_); }
 
   std::int64_t id() const noexcept override { return child_->program.id; }
   result<void> signal(int number) override {

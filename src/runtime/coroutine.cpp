@@ -294,7 +294,7 @@ verdict coroutine::wait_may_be_over(turn& t, envelope& e) {
     }
     return verdict::alive;
   }
-  if (waiting_->kind->goes_on != nullptr && waiting_->kind->goes_on(*waiting_)) {
+  if (waiting_->kind->cancel_at_timeout != nullptr && waiting_->kind->cancel_at_timeout(*waiting_)) {
     wait_number_ = 0;
     if (extras_) extras_->deadline = no_deadline;
     return verdict::alive;

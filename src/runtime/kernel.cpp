@@ -113,7 +113,7 @@ bool kernel::is_message(const slot& p, const envelope& e) noexcept {
 bool kernel::put_under_policy(pid to, envelope* e) { return parts_->policies.put(to, e); }
 std::shared_ptr<mailbox_policy> kernel::policy_of(pid who) { return parts_->policies.of(who); }
 std::vector<envelope*> kernel::close_policy(pid who) { return parts_->policies.close(who); }
-void kernel::push_token(pid who) { parts_->policies.push_token(who); }
+void kernel::push_actor_token(pid who) { parts_->policies.push_actor_token(who); }
 void kernel::push_mail_token(pid who) { parts_->policies.push_mail_token(who); }
 void kernel::set_put_aside(pid who, std::size_t count) { parts_->policies.set_put_aside(who, count); }
 void kernel::turn_away(pid to, envelope* e) { parts_->policies.turn_away(to, e); }

@@ -215,7 +215,8 @@ void lifecycle::log_failure(pid me, const exit_reason& why, log_level level,
                                          {"name", texts ? texts->name : std::string{}},
                                          {"label", texts ? texts->label : std::string{}},
                                          {"reason", why.to_string()}}};
-  // By type and message, not by text: texts of one failure often differ in a number or a time.
+  // By the type of the exception and that of the message being handled, not by the text: texts of one failure often
+  // differ in a number or a time.
   const std::hash<std::string_view> hash;
   const std::size_t kind = hash(why.exception_type()) ^ (hash(why.message()) << 1U) ^ (hash(fields[1].value) << 2U);
   kernel_.log_throttled({"process ended", kind}, log_parts::runtime, level, "process ended", fields);

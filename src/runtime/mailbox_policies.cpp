@@ -15,14 +15,14 @@ envelope* taken_for_head(const slot& p) noexcept {
 }
 
 void mailbox_policies::set(pid who, std::shared_ptr<mailbox_policy> policy) {
-  shard& s = near(who);
+  shard& s = shard_of(who);
   const std::scoped_lock lock{s.mutex};
   s.policies[who] = std::move(policy);
   table_[who.index()].set(slot::has_policy, true);
 }
 
 std::shared_ptr<mailbox_policy> mailbox_policies::of(pid who) {
-  shard& s = near(who);
+  shard& s = shard_of(who);
   const std::scoped_lock lock{s.mutex};
   const auto found = s.policies.find(who);
   return found != s.policies.end() ? found->second : nullptr;
@@ -32,14 +32,14 @@ std::vector<envelope*> mailbox_policies::close(pid who) {
   const std::shared_ptr<mailbox_policy> policy = of(who);
   if (policy == nullptr) return {};
   {
-    shard& s = near(who);
+    shard& s = shard_of(who);
     const std::scoped_lock lock{s.mutex};
     s.policies.erase(who);
   }
   return policy->close(kernel_, who);
 }
 
-void mailbox_policies::push_token(pid who) {
+void mailbox_policies::push_actor_token(pid who) {
   kernel_.send(who, signal::wake, make_letter<mail_token>(plain<mail_token>));
 }
 

@@ -95,7 +95,7 @@ mailbox_policy::outcome mailbox_policy::put(kernel& k, pid to, envelope* e, send
   std::deque<envelope*>& level = add(e);
   try {
     if (tokens_ == tokens::one) {
-      if (!told_) k.push_token(to);
+      if (!told_) k.push_actor_token(to);
       told_ = true;
     } else if (dropped == nullptr) {  // else the token of the dropped message serves for the new one
       k.push_mail_token(to);

@@ -180,7 +180,8 @@ void observer::collect(std::vector<pid>& busy, std::vector<process_info>& all) {
   });
 }
 
-/// Reads the symbol table of the program, if that was not done before: not while a process waits for its description.
+/// Reads the symbol table of the program before any process is looked at: that takes long, and a process that is held
+/// must not wait for it.
 void observer::load_symbols() {
   (void)kernel_.env().function_at(reinterpret_cast<const void*>(&count_mail));  // NOLINT: some code of the program
 }
@@ -223,9 +224,9 @@ std::vector<process_info> observer::look_at_all(std::uint32_t first, std::uint32
   }
   // A process that waits for a worker describes itself in its next turn.
   const bool may_wait = turn_here() == nullptr && kernel_.env().threads() != nullptr;
-  const time_point patience = kernel_.now() + (may_wait ? longest_wait : std::chrono::milliseconds{0});
+  const time_point give_up_at = kernel_.now() + (may_wait ? longest_wait : std::chrono::milliseconds{0});
   std::atomic<std::uint32_t> never{0};
-  for (collect(busy, all); !busy.empty() && kernel_.now() < patience; collect(busy, all))
+  for (collect(busy, all); !busy.empty() && kernel_.now() < give_up_at; collect(busy, all))
     kernel_.env().threads()->wait(never, 0, kernel_.now() + std::chrono::milliseconds{1});
   for (const pid who : busy) {
     slot& p = table_[who.index()];

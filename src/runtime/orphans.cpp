@@ -12,8 +12,8 @@ namespace coppice::detail {
 void operation::belong_to(coroutine& owner) {
   if (number_ != 0) throw std::logic_error{"this operation was awaited before: make a new one each time"};
   const std::uint32_t number = owner.new_number();
-  news_ = make_letter<operation_over>(plain<operation_over>, number);
-  place_.reset(new orphan{.operation = std::string{what_}});
+  over_signal_ = make_letter<operation_over>(plain<operation_over>, number);
+  orphan_if_needed_.reset(new orphan{.operation = std::string{what_}});
   number_ = number;
   owner_ = owner.id();
   runs_in_ = owner.host().weak_from_this();
@@ -28,11 +28,11 @@ void operation::over() {
   switch (phase_.exchange(phase::over, std::memory_order_acq_rel)) {
     case phase::waiting:
     case phase::begun:
-      if (const auto k = runs_in_.lock()) k->send_late(owner_, signal::wake, std::exchange(news_, nullptr));
+      if (const auto k = runs_in_.lock()) k->send_late(owner_, signal::wake, std::exchange(over_signal_, nullptr));
       return;
     case phase::orphaned: {
       const auto k = std::move(kept_);  // the last owner of the kernel frees it, after the frames
-      return k->parts().orphans.over(*remains_);
+      return k->parts().orphans.over(*orphan_);
     }
     case phase::alone: return;
     case phase::over: ensure(false, "an operation was over twice");
@@ -47,15 +47,15 @@ bool operation::keep_frames(coroutine& remains) {
   if (!kept_) return false;  // the kernel itself is being destroyed: nothing runs any more
   const pid me = remains.id();
   const loss how = loss_by(me);
-  remains_ = place_.release();
-  remains_->frames = &remains;
-  remains_->who = me;
-  remains_->why = how.why != nullptr ? *how.why : exit_reason::killed();
+  orphan_ = orphan_if_needed_.release();
+  orphan_->frames = &remains;
+  orphan_->who = me;
+  orphan_->why = how.why != nullptr ? *how.why : exit_reason::killed();
   orphans& all = kept_->parts().orphans;
-  all.add(*remains_);
+  all.add(*orphan_);
   if (phase_.compare_exchange_strong(now, phase::orphaned, std::memory_order_acq_rel)) return true;
-  all.forget(*remains_);
-  place_.reset(remains_);
+  all.forget(*orphan_);
+  orphan_if_needed_.reset(orphan_);
   kept_ = nullptr;
   return false;
 }
@@ -135,26 +135,27 @@ bool orphans::any_ready() {
 
 bool orphans::destroy_ready_by(time_point deadline) {
   if (!any_ready()) return true;
+  // Also when the deadline has passed: destructors that do not hang get a moment.
   deadline = std::max(deadline, kernel_.now() + std::chrono::milliseconds{200});
-  struct shared {
-    std::shared_ptr<kernel> used;  // also if this function gives up
+  struct helper_state {
+    std::shared_ptr<kernel> owner;  // keeps the kernel if this function stops waiting
     std::atomic<std::uint32_t> finished{0};
   };
-  const auto with = std::make_shared<shared>(kernel_.shared_from_this());
+  const auto state = std::make_shared<helper_state>(kernel_.shared_from_this());
   threads& system = *kernel_.env().threads();
   std::unique_ptr<thread_handle> helper;
   try {
-    helper = system.start("coppice-frames", std::nullopt, [with, &system] {
-      with->used->parts().orphans.destroy_ready();
-      with->finished = 1;
-      system.wake_all(with->finished);
+    helper = system.start("coppice-frames", std::nullopt, [state, &system] {
+      state->owner->parts().orphans.destroy_ready();
+      state->finished = 1;
+      system.wake_all(state->finished);
     });
   } catch (const std::exception&) {
     destroy_ready();  // there is no thread for it
     return true;
   }
-  while (with->finished.load() == 0 && kernel_.now() < deadline) system.wait(with->finished, 0, deadline);
-  if (with->finished.load() != 0) {
+  while (state->finished.load() == 0 && kernel_.now() < deadline) system.wait(state->finished, 0, deadline);
+  if (state->finished.load() != 0) {
     helper->join();
     return true;
   }

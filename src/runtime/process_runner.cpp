@@ -118,15 +118,15 @@ bool process_runner::run(slot& p, int budget, turn& t) {
   bool more = false;
   std::uint64_t handled = 0;
   for (;;) {
-    bool watched = false;
+    bool observed = false;
     if (p.urgent.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       const ahead found = look_ahead(p, e, t);
       if (found == ahead::frozen) break;
       if (found == ahead::ends) end(p, t, e);
       e = p.mail.head;
-      watched = (p.urgent.load(std::memory_order_relaxed) & is_observed) != 0;
+      observed = (p.urgent.load(std::memory_order_relaxed) & is_observed) != 0;
     }
-    const verdict v = watched ? handle_observed(p, *e, t) : p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
+    const verdict v = observed ? handle_observed(p, *e, t) : p.accepts(*e) ? offer(p, *e, t) : handle_rare(p, *e, t);
     --t.budget;
     ++handled;
     if (t.interrupted != turn::interruption::none) [[unlikely]] {

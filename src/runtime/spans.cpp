@@ -23,7 +23,7 @@ static_assert(spans_in_piece == 32, "a piece has one bit for each span");
 constexpr std::size_t header_size = 4096;  // a page, which is kept when the memory of the first span is given back
 }  // namespace
 
-// At the start of its memory, which is aligned to its size.
+// A piece is at the start of its own memory, which is aligned to `piece_size`.
 struct span_store::piece {
   piece* next = nullptr;
   piece* prev = nullptr;
@@ -88,8 +88,8 @@ bool span_store::piece::discard(std::uint32_t which) noexcept {
 }
 
 /// Puts a piece into the list where it belongs.
-void span_store::file(piece& p) noexcept {
-  chain<piece>* const where = p.with_memory != 0 ? &with_memory_ : p.unused != 0 ? &without_ : nullptr;
+void span_store::move_to_its_list(piece& p) noexcept {
+  chain<piece>* const where = p.with_memory != 0 ? &with_memory_ : p.unused != 0 ? &without_memory_ : nullptr;
   if (p.list == where) return;
   if (p.list != nullptr) p.list->remove(p);
   if (where != nullptr) where->push(p);
@@ -104,7 +104,7 @@ span_store::piece& span_store::map() {
   if (__lsan_register_root_region != nullptr) __lsan_register_root_region(at, piece_size);
   auto& p = *::new (at) piece;
   ++pieces_;
-  file(p);
+  move_to_its_list(p);
   return p;
 }
 
@@ -120,13 +120,15 @@ void span_store::unmap(piece& p, std::unique_lock<std::mutex>& lock) noexcept {
 
 span& span_store::take() {
   const std::scoped_lock lock{mutex_};
-  piece& p = with_memory_.first != nullptr ? *with_memory_.first : without_.first != nullptr ? *without_.first : map();
+  piece& p = with_memory_.first != nullptr      ? *with_memory_.first
+             : without_memory_.first != nullptr ? *without_memory_.first
+                                                : map();
   const auto index = static_cast<std::size_t>(std::countr_zero(p.with_memory != 0 ? p.with_memory : p.unused));
   const std::uint32_t bit = 1U << index;
   (p.with_memory & bit ? unused_.fetch_sub(span_size) : held_.fetch_add(span_size));
   p.unused &= ~bit;
   p.with_memory &= ~bit;
-  file(p);
+  move_to_its_list(p);
   return p.spans[index] = span{};
 }
 
@@ -137,7 +139,7 @@ void span_store::put(span& empty) noexcept {
   p.unused |= bit;
   p.with_memory |= bit;
   unused_.fetch_add(span_size);
-  file(p);
+  move_to_its_list(p);
 }
 
 void span_store::give_back(std::size_t keep) noexcept {
@@ -154,7 +156,7 @@ void span_store::give_back(std::size_t keep) noexcept {
     given_back_.fetch_add(bytes);
     if (p.unused != all_spans || p.with_memory != 0) {
       p.unused &= ~given;  // nobody must take them while the lock is released
-      file(p);
+      move_to_its_list(p);
       lock.unlock();
       const bool gone = p.discard(given);
       lock.lock();
@@ -165,7 +167,7 @@ void span_store::give_back(std::size_t keep) noexcept {
         held_.fetch_add(bytes);
         given_back_.fetch_sub(bytes);
       }
-      file(p);
+      move_to_its_list(p);
       if (!gone) return;
     }
     if (p.unused == all_spans && p.with_memory == 0) unmap(p, lock);

@@ -122,8 +122,8 @@ bool worker_scheduler::hold(worker& w, const slot& p, std::uint32_t phase) {
   const stall_guard& guard = w.now.guard;
   threads_.barrier_everywhere();
   // From here on its code enters no `kernel_section`. One that it is in ends soon; a `last_code` may not.
-  const time_point patience = clock_.now() + std::chrono::milliseconds{1};
-  while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < patience) cpu_pause();
+  const time_point give_up_at = clock_.now() + std::chrono::milliseconds{1};
+  while (guard.section.load(std::memory_order_acquire) % 2 == 1 && clock_.now() < give_up_at) cpu_pause();
   return guard.phase.load(std::memory_order_acquire) == phase &&
          guard.section.load(std::memory_order_acquire) % 2 == 0 && w.current.load() == &p;
 }

@@ -7,7 +7,7 @@ namespace coppice::detail {
 void trace_ids::attach(envelope& e, const trace_context& as) {
   if (!as) return;
   try {
-    shard& s = near(e);
+    shard& s = shard_of(e);
     const std::scoped_lock lock{s.mutex};
     s.in_flight.insert_or_assign(&e, as);
     e.tag |= envelope::has_trace;
@@ -18,10 +18,10 @@ void trace_ids::attach(envelope& e, const trace_context& as) {
 trace_context trace_ids::take(envelope& e) noexcept {
   if ((e.tag & envelope::has_trace) == 0) return {};
   e.tag &= ~envelope::has_trace;
-  shard& s = near(e);
+  shard& s = shard_of(e);
   const std::scoped_lock lock{s.mutex};
   const auto found = s.in_flight.extract(&e);
-  return found ? found.mapped() : trace_context{};  // no entry: `relocate` has copied the mark
+  return found ? found.mapped() : trace_context{};
 }
 
 std::size_t trace_ids::in_flight() {
@@ -73,7 +73,7 @@ void trace_ids::put_aside(slot& p, envelope& e, turn& t) {
 
 void trace_ids::begin(slot& p, envelope& e, turn& t) {
   t.trace = {};
-  if (e.serial() != p.serial()) return;  // it bounces
+  if (e.serial() != p.serial()) return;  // not for this process: it becomes a dead letter or an error
   switch (e.what()) {
     case signal::message:
     case signal::start: return receive(p, e, t);

@@ -88,11 +88,11 @@ std::vector<std::vector<pid>> observer::call_cycles() {
     seen.emplace(p.id, std::move(p));
   }
   std::vector<std::vector<pid>> cycles;
-  std::map<pid, pid> begun_by;  // who was passed, and from where the walk began
+  std::map<pid, pid> begun_by;  // process -> the first process of the walk that reached it
   for (const auto& [first, to] : calls) {
     pid at = first;
     while (calls.contains(at) && begun_by.emplace(at, first).second) at = calls[at];
-    if (!calls.contains(at) || begun_by[at] != first) continue;  // it leads out, or into what was walked before
+    if (!calls.contains(at) || begun_by[at] != first) continue;  // the chain of calls ends, or joins an earlier walk
     std::vector<pid> cycle;
     std::vector<process_info> members;
     const pid end = at;

@@ -191,6 +191,8 @@ disk_image::outcome<void> disk_image::sync_directory(const std::string& path) {
   std::set<file_number> must_exist;
   std::vector<operation> needed;
   std::vector<operation> others;
+  // Backwards in time. An operation on two directories may be durable only if both exist, so what created them is
+  // needed too.
   for (operation& op : pending_ | std::views::reverse) {
     const bool exists = must_exist.contains(op.made);
     if (!exists && std::ranges::none_of(op.directories, [&](file_number d) { return concerned.contains(d); })) {

@@ -78,8 +78,9 @@ void file_image::fail_sync() noexcept {
     for (version& v : versions) v.forgotten = true;
 }
 
-/// The version that a sector has after a crash; null: the synced one. A file whose size is that of change `sized_by`
-/// has lost what was cut off until then, and has not yet lost what was cut off later.
+/// The version that a sector has after a crash; null: the synced one. `sized_by` is the last change of the size that
+/// the file keeps. Cuts up to it are in force, so older versions of a cut sector are impossible; later cuts have not
+/// happened.
 const file_image::version* file_image::choose(const std::vector<version>& from, std::uint64_t sized_by, crash_kind kind,
                                               dice& by) {
   std::vector<const version*> possible{nullptr};

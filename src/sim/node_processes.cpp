@@ -23,7 +23,7 @@ void os_program::signalled(os_program_self& me, int number) {
 
 namespace {
 
-// What a program is told,
+// What arrives at a program.
 struct started {};
 struct signal_sent {
   int number;
@@ -33,7 +33,7 @@ struct input_sent {
 };
 struct input_over {};
 
-// and what it tells who started it.
+// What a program reports to the code that started it.
 struct output_made {
   os_stream to;
   std::string bytes;

@@ -25,14 +25,14 @@ class subscribers {
     found->second->removed = true;
     all_.erase(found);
   }
-  /// Calls those who subscribed to the signal, as long as `goes_on()`. A subscriber may remove subscriptions, its own
-  /// too, or crash the node. False: the signal has no subscriber.
+  /// Calls those who subscribed to the signal, as long as `cancel_at_timeout()`. A subscriber may remove subscriptions,
+  /// its own too, or crash the node. False: the signal has no subscriber.
   template <class GoesOn>
-  bool tell(os_signal s, const GoesOn& goes_on) {
+  bool tell(os_signal s, const GoesOn& cancel_at_timeout) {
     bool heard = false;
     const auto now = all_;
     for (const auto& [number, each] : now) {
-      if (!goes_on()) break;
+      if (!cancel_at_timeout()) break;
       if (each->removed || std::ranges::find(each->which, s) == each->which.end()) continue;
       heard = true;
       each->heard(s);
@@ -447,8 +447,8 @@ void world::do_one_of(node& n, std::size_t pick) {
   if (pick < n.lanes_->ready()) return n.lanes_->begin_job(pick);
   pick -= n.lanes_->ready();
   if (const auto processes = n.processes_; pick < processes->choices()) {
-    now_ +=
-        std::chrono::nanoseconds{100};  // like a turn, so that two who answer each other cannot keep time from moving
+    // Like a turn, so that two that answer each other cannot keep time from moving.
+    now_ += std::chrono::nanoseconds{100};
     processes->do_one(pick);
     return;
   }

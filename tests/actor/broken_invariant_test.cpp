@@ -56,7 +56,7 @@ TEST(broken_actor, was_restarted_to_end_a_suspension_that_it_does_not_have) {
 TEST(broken_actor, got_a_mail_token_without_a_mailbox_policy) {
   stage s;
   s.root("a");
-  s.rt().host().push_token(s.who("a"));
+  s.rt().host().push_actor_token(s.who("a"));
   s.settle();
   expect_found(s.end_of("a"), "a mail token reached an actor without a mailbox policy");
 }

@@ -1,7 +1,6 @@
 #pragma once
 /// What the operating system asks of a program: to stop, to look at its configuration again, or something of the
-/// program's own. (Signals between
-/// processes of a runtime are something else: runtime/signals.hpp.)
+/// program's own. (Signals between processes of a runtime are something else: runtime/signals.hpp.)
 #include <cstdint>
 #include <memory>
 #include <string_view>

@@ -113,7 +113,9 @@ class blocking_base : public waiter {
   using job = blocking_job<F, Args...>;
   blocking_base(const wait_type& how, std::shared_ptr<job> what, lane* where, std::chrono::nanoseconds timeout) noexcept
       : waiter{&how}, job_{std::move(what)}, lane_{where}, timeout_{timeout} {}
-  static bool take(waiter& w, coroutine&, envelope& e) { return static_cast<blocking_base&>(w).job_->is_news(e); }
+  static bool take(waiter& w, coroutine&, envelope& e) {
+    return static_cast<blocking_base&>(w).job_->is_over_signal(e);
+  }
   static bool keep_frames(waiter& w, coroutine& me) { return static_cast<blocking_base&>(w).job_->keep_frames(me); }
   static void describe(const waiter& w, wait_info& into) {
     const auto& mine = static_cast<const blocking_base&>(w);
@@ -197,7 +199,8 @@ class [[nodiscard]] pending_blocking : public detail::blocking_base<F, Args...> 
 };
 
 /// Runs `f(args...)`, with copies of the arguments, as a job of the lane. The result is the error `stopped` if the lane
-/// is closed before the job begins. An exception of `f` is thrown where it is awaited. The lane must live until then.
+/// is closed before the job begins. An exception of `f` is thrown where it is awaited. The lane must exist when the
+/// wait begins; it may be destroyed while the job runs.
 template <class F, class... Args>
 [[nodiscard]] pending_blocking_within<F, std::decay_t<Args>...> in_lane(lane& where, F f, Args&&... args) {
   using job = detail::blocking_job<F, std::decay_t<Args>...>;

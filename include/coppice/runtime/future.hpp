@@ -3,8 +3,8 @@
 /// process that made both. This is the bridge to callbacks, other event loops and other threads:
 ///
 ///     auto [answer, value] = make_promise<int>(me);
-///     library.ask([done = std::move(answer)](int n) mutable { done.complete(n); });  // called later, by another
-///     thread const result<int> n = co_await value.within(5s);
+///     library.ask([done = std::move(answer)](int n) mutable { done.complete(n); });  // called by its own thread
+///     const result<int> n = co_await value.within(5s);
 ///
 /// In an actor, use `context::reenter_after` instead of `co_await`.
 #include <coppice/runtime/call.hpp>
@@ -73,10 +73,12 @@ class promise {
   /// For the library.
   explicit promise(std::shared_ptr<detail::promise_state<R>> state) noexcept : state_{std::move(state)} {}
   /// Gives the future its value, made from the arguments. False: it was completed before, or the runtime has ended.
+  /// Throws `std::bad_alloc`; the promise can still be completed then.
   template <class... V>
   bool complete(V&&... value) {
     return state_->give(result<R>{std::in_place, std::forward<V>(value)...});
   }
+  /// Gives the future an error. Otherwise as `complete`.
   bool fail(error why) { return state_->give(std::unexpected{std::move(why)}); }
 
  private:
@@ -156,7 +158,8 @@ class future {
   }
 
   /// Sends the value, or the `error` in its place, to `to` as soon as the future is done, even if the actor is
-  /// restarted before that. If its process ends first, `to` receives the error `exited`.
+  /// restarted before that. If its process ends first, `to` receives the error `exited`. Throws `std::logic_error` if
+  /// the value was awaited before.
   void pipe_to(pid to) const
     requires(!std::is_void_v<R>)
   {
@@ -200,7 +203,8 @@ struct promised {
 };
 
 /// Makes a promise whose future belongs to this process. For a process that is a coroutine, or a server; of an object
-/// whose handlers do not wait, the future can be used with `pipe_to` and `get`.
+/// whose handlers do not wait, the future can be used with `pipe_to` and `get`. Throws `std::logic_error` outside of
+/// the process, and `std::bad_alloc`.
 template <class R>
 [[nodiscard]] promised<R> make_promise(self& me) {
   using state_type = detail::future_state<R>;

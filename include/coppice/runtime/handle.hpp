@@ -30,7 +30,7 @@ class completion_of_call {
   std::move_only_function<void(result<R>)> then_;
 };
 
-/// Where handles that exist before their runtime find it. Thread safety: any thread.
+/// The runtime of an application, for handles made before it was started. Thread safety: any thread.
 class runtime_place {
  public:
   /// Returns the one before.
@@ -109,10 +109,12 @@ class runtime_handle {
                                        &detail::call_and_complete<M>, std::move(question), completion);
     if (!helper) completion->complete(std::unexpected{helper.error()});
   }
+  /// As in `runtime`. False: the runtime has ended, and nothing was sent.
   bool exit(pid who, exit_reason reason) const;
   bool kill(pid who) const { return exit(who, exit_reason::kill()); }
-  /// The process that has this name, or nobody.
+  /// The process that has this name. Nobody: there is none, or the runtime has ended.
   [[nodiscard]] pid where(std::string_view name) const;
+  /// False also after the end of the runtime.
   [[nodiscard]] bool alive(pid who) const;
   /// False: the runtime has ended.
   [[nodiscard]] bool running() const;

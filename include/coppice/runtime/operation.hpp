@@ -2,10 +2,10 @@
 /// An operation of another library that uses memory of the waiting frame, such as a read into a buffer:
 ///
 ///     std::array<char, 512> buffer;
-///     const result<std::size_t> n = co_await me.perform<std::size_t>(
-///         [&](promise<std::size_t> done) { socket.read(buffer, [done](std::size_t n) mutable { done.complete(n); });
-///         },
-///         [&] { socket.cancel(); });
+///     const auto read = [&](promise<std::size_t> done) {
+///       socket.read(buffer, [done](std::size_t n) mutable { done.complete(n); });
+///     };
+///     const result<std::size_t> n = co_await me.perform<std::size_t>(read, [&] { socket.cancel(); });
 ///
 /// The frame stays until the promise is completed or destroyed, even if the process is killed: then the operation is
 /// cancelled, everybody else is notified of the end at once, and the frame is destroyed when the operation is over.
@@ -86,7 +86,7 @@ class [[nodiscard]] pending_operation : public detail::waiter {
 
  private:
   static bool take(detail::waiter& w, detail::coroutine&, detail::envelope& e) {
-    return static_cast<pending_operation&>(w).running_->is_news(e);
+    return static_cast<pending_operation&>(w).running_->is_over_signal(e);
   }
   static bool cancel_and_go_on(detail::waiter& w) {
     auto& mine = static_cast<pending_operation&>(w);
@@ -104,7 +104,7 @@ class [[nodiscard]] pending_operation : public detail::waiter {
     into.what = type_name<Start>();
   }
   static constexpr detail::wait_type how{
-      .take = &take, .goes_on = &cancel_and_go_on, .keep_frames = &keep_frames, .describe = &describe};
+      .take = &take, .cancel_at_timeout = &cancel_and_go_on, .keep_frames = &keep_frames, .describe = &describe};
 
   Start start_;
   Cancel cancel_;

@@ -163,6 +163,7 @@ class runtime {
   /// All live processes, without stopping any. A process that waits for a worker describes itself in its next turn; a
   /// plain thread waits up to 50 ms for that.
   [[nodiscard]] std::vector<process_info> snapshot() { return kernel_->snapshot(); }
+  /// The same of one process. Nothing: it is not alive, or has not had its first turn.
   [[nodiscard]] std::optional<process_info> info(pid who) { return kernel_->info(who); }
   /// Why a process makes no progress, in a sentence for people. If it waits for the answer of another process, the
   /// sentence says why that one does not answer, and so on.

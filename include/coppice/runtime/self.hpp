@@ -95,8 +95,9 @@ class self {
   ref<T> spawn_link(Args&&... args);
   template <class T, class... Args>
   monitored spawn_monitor(Args&&... args);
-  /// With a name, a label or a link. Errors, after which nothing was spawned: `name_taken`, `capacity` if the process
-  /// table is full, `stopped` if the runtime is stopping.
+  /// With a name, a label, a link or a mailbox. Errors, after which nothing was spawned: `name_taken`, `capacity` if
+  /// the process table is full, `stopped` if the runtime is stopping. Throws `std::invalid_argument` for a mailbox that
+  /// makes no sense.
   template <class F, class... Args>
     requires detail::meant_as_body<F, Args...>
   result<pid> spawn(const spawn_options& options, F body, Args&&... args);
@@ -169,7 +170,8 @@ class self {
   template <class F, class... Args>
   [[nodiscard]] pending_blocking<F, std::decay_t<Args>...> blocking(F f, Args&&... args);
   /// Waits for an operation of another library that uses memory of the waiting frame. `start(promise<R>)` begins it,
-  /// and must not throw once it has begun; `cancel()` asks it to end soon, and must not throw. See operation.hpp.
+  /// and must not throw once it has begun; what it throws before is thrown where it is awaited. `cancel()` asks it to
+  /// end soon, and must not throw. See operation.hpp.
   template <class R, class Start>
   [[nodiscard]] pending_operation<R, Start, no_cancel> perform(Start start);
   template <class R, class Start, class Cancel>

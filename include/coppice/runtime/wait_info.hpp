@@ -33,8 +33,8 @@ enum class wait_kind : std::uint8_t {
 
 struct wait_info {
   wait_kind kind = wait_kind::none;
-  std::vector<std::string_view>
-      types;               ///< of the messages that it can receive; of the request, if known; of the value of a promise
+  /// Of the messages that it can receive; of the request, if known; of the value of a promise.
+  std::vector<std::string_view> types;
   std::uint64_t call = 0;  ///< the number of the call, which tells two waits for an answer apart
   pid whom;                ///< who has to answer, start, end or be frozen; nobody: none, or several
   std::string what;        ///< the name of the lane, or the type of the work or operation

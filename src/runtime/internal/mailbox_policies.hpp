@@ -29,7 +29,7 @@ class mailbox_policies {
   /// Drops a message for which there is no room: a dead letter, or an error for its caller.
   void turn_away(pid to, envelope* e);
   /// Sends an actor the signal that its policy has mail.
-  void push_token(pid who);
+  void push_actor_token(pid who);
   /// Puts a token for one message into the queue of another process, behind everything this thread has sent before.
   void push_mail_token(pid who);
   /// See `mailbox_policy::set_put_aside`.
@@ -42,7 +42,7 @@ class mailbox_policies {
     std::mutex mutex;
     std::unordered_map<pid, std::shared_ptr<mailbox_policy>> policies;
   };
-  [[nodiscard]] shard& near(pid who) noexcept { return shards_[who.index() % shards_.size()]; }
+  [[nodiscard]] shard& shard_of(pid who) noexcept { return shards_[who.index() % shards_.size()]; }
   [[nodiscard]] mailbox_policy::sender sender_that_can_wait(pid to) const noexcept;
 
   kernel& kernel_;

@@ -50,10 +50,10 @@ class span_store {
  private:
   piece& map();
   void unmap(piece& p, std::unique_lock<std::mutex>& lock) noexcept;
-  void file(piece& p) noexcept;
+  void move_to_its_list(piece& p) noexcept;
   std::mutex mutex_;
-  chain<piece> with_memory_;  // pieces that have an unused span with memory
-  chain<piece> without_;      // other pieces that have an unused span
+  chain<piece> with_memory_;     // pieces that have an unused span with memory
+  chain<piece> without_memory_;  // other pieces that have an unused span
   std::size_t pieces_ = 0;
   std::atomic<std::size_t> unused_{0};
   std::atomic<std::size_t> held_{0};

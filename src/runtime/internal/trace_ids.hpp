@@ -41,7 +41,7 @@ class trace_ids {
     std::mutex mutex;
     std::unordered_map<const envelope*, trace_context> in_flight;
   };
-  [[nodiscard]] shard& near(const envelope& e) noexcept {
+  [[nodiscard]] shard& shard_of(const envelope& e) noexcept {
     return shards_[(reinterpret_cast<std::uintptr_t>(&e) >> 5U) % shards_.size()];
   }
   void attach(envelope& e, const trace_context& as);

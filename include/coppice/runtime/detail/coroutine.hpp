@@ -21,7 +21,7 @@ struct wait_type {
   bool (*take)(waiter&, coroutine&, envelope&) = nullptr;
   void (*expire)(waiter&) = nullptr;  ///< called at the timeout; null: the wait has no timeout
   /// Called at the timeout instead of `expire`. True: the wait goes on, without a timeout.
-  bool (*goes_on)(waiter&) = nullptr;
+  bool (*cancel_at_timeout)(waiter&) = nullptr;
   /// Called when the process ends during the wait. True: an operation still uses the frames, and `operation::over`
   /// destroys them. Null: nothing but the process uses them.
   bool (*keep_frames)(waiter&, coroutine&) = nullptr;

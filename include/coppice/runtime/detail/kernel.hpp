@@ -157,7 +157,7 @@ class kernel : public std::enable_shared_from_this<kernel> {
   /// Called when the process ends: returns the mail left in its policy and releases the senders that wait for room.
   [[nodiscard]] std::vector<envelope*> close_policy(pid who);
   /// Sends an actor the signal that its policy has mail.
-  void push_token(pid who);
+  void push_actor_token(pid who);
   /// Puts a token for one message of its policy into the queue of another process.
   void push_mail_token(pid who);
   /// For a process that has a policy: how many messages it has put aside.

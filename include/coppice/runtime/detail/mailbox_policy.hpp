@@ -13,7 +13,8 @@ namespace coppice::detail {
 
 /// The token: tells a process that its mailbox policy has mail.
 struct mail_token {
-  /// The message being handled in the place of this token; read by a thread that abandons the process. Not of actors.
+  /// The message being handled in the place of this token; read by a thread that abandons the process. Null for
+  /// actors, which keep it in `mail_in_hand`.
   envelope* in_hand = nullptr;
 };
 

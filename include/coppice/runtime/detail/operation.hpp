@@ -28,7 +28,7 @@ class operation {
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
   virtual ~operation() {
-    if (news_ != nullptr) release(news_);
+    if (over_signal_ != nullptr) release(over_signal_);
   }
 
   /// The process is about to wait. Throws `std::logic_error` if it has waited for this operation before.
@@ -50,7 +50,7 @@ class operation {
   /// data. False: the operation is over.
   [[nodiscard]] bool go_on_alone() noexcept;
   /// Whether this is the news that the operation is over.
-  [[nodiscard]] bool is_news(const envelope& e) const noexcept {
+  [[nodiscard]] bool is_over_signal(const envelope& e) const noexcept {
     return e.type == &plain<operation_over> && static_cast<const letter<operation_over>&>(e).body.number == number_;
   }
 
@@ -67,12 +67,12 @@ class operation {
   std::string_view what_;
   pid owner_;
   // Made before the wait: neither `over` nor the end of the process must fail for want of memory.
-  letter<operation_over>* news_ = nullptr;
-  std::unique_ptr<orphan, free_orphan> place_;
+  letter<operation_over>* over_signal_ = nullptr;
+  std::unique_ptr<orphan, free_orphan> orphan_if_needed_;
   std::weak_ptr<kernel> runs_in_;  // weak: an operation that hangs must not keep the runtime alive
   // Set when the process ends first:
   std::shared_ptr<kernel> kept_;
-  orphan* remains_ = nullptr;
+  orphan* orphan_ = nullptr;
 };
 
 }  // namespace coppice::detail

@@ -108,7 +108,7 @@ struct pool_usage {
 };
 [[nodiscard]] pool_usage usage_of_pools() noexcept;
 
-/// Free memory up to this size stays in the pools.
+/// A trim begins when the pools have more free memory than this, and this much stays in spans without blocks.
 inline constexpr std::size_t pool_watermark = std::size_t{512} << 10U;
 
 enum class trim : std::uint8_t {

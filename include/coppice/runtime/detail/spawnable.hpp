@@ -87,7 +87,7 @@ consteval bool can_be_a_body() {
     static_assert(!form::takes_values,
                   "the body of a process cannot be called with these arguments: their number or the type of one is "
                   "wrong, see the parameters behind its self&");
-    return !form::takes_values;  // what is wrong with references has a sentence of its own
+    return !form::takes_values;  // `is_sound_body` refuses references in a sentence of its own
   }
 }
 
