@@ -229,4 +229,27 @@ def comments(code):
         yield tuple(block)
 
 
-RULES = [readmes, links, quotes, named_tests, citations, plain_words]
+# ---- columns ------------------------------------------------------------------------------------------------------
+
+COLUMNS = 120
+LIST_MARK = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
+
+
+def columns(tree):
+    """Prose in pages wraps at COLUMNS. Tables, blocks, headings, remarks and what cannot be broken may be longer."""
+    for path in tree.files("*.md"):
+        text = tree.text(path)
+        bare = re.sub(r"<!--.*?-->", _blank, _without_blocks(text), flags=re.DOTALL)
+        for number, line in enumerate(bare.split("\n"), 1):
+            line = line.rstrip()
+            if len(line) > COLUMNS and not line.lstrip().startswith(("|", "#")) and _breakable(line):
+                yield path, number, "columns", f"{len(line)} characters: wrap prose at {COLUMNS}"
+
+
+def _breakable(line):
+    """Whether a line is more than one link or one piece of code."""
+    rest = re.sub(r"`[^`]*`", "code", LIST_MARK.sub("", line).strip())
+    return " " in LINK.sub("link", rest)
+
+
+RULES = [readmes, links, quotes, named_tests, columns, citations, plain_words]

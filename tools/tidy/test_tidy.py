@@ -106,6 +106,27 @@ class Links(unittest.TestCase):
         self.assertEqual(findings(pages), ["docs/a.md:1: links", "docs/a.md:2: links"])
 
 
+class Columns(unittest.TestCase):
+    long = "word " * 24
+
+    def test_prose_wraps_at_120_columns(self):
+        link = f"[a](https://example.org/{'b' * 120})"
+        page = f"{self.long}\n{self.long}x\n- {self.long}\n{link} and more\n`{self.long}` and more\n"
+        self.assertEqual(findings({"docs/a.md": page}), [f"docs/a.md:{n}: columns" for n in (2, 3, 4, 5)])
+
+    def test_tables_blocks_headings_and_remarks_may_be_longer(self):
+        page = f"## {self.long * 2}\n| {self.long * 2} |\n```\n{self.long * 2}\n```\n<!-- {self.long * 2} -->\n"
+        self.assertEqual(findings({"docs/a.md": page}), [])
+
+    def test_links_and_code_alone_on_a_line_may_be_longer(self):
+        link = f"[a b c](https://example.org/{'b' * 120})"
+        page = f"{link}\n- {link}.\n![two words](https://example.org/{'b' * 120})\n`{self.long * 2}`,\n"
+        self.assertEqual(findings({"docs/a.md": page}), [])
+
+    def test_code_of_programs_is_left_to_its_formatter(self):
+        self.assertEqual(findings({"src/base/a.cpp": f"// {self.long * 2}\n"}), [])
+
+
 class NamedTests(unittest.TestCase):
     def test_tests_that_are_not_there_are_found(self):
         page = "`suite.name`: `a.b`, `a.*`,\n`a.c`, `d.*`, `tests/x.cpp`\n"
