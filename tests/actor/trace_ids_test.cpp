@@ -4,6 +4,7 @@
 #include <map>
 
 #include <coppice/actor/actor.hpp>
+#include <coppice/actor/detail/actor_signal.hpp>
 #include <coppice/sim/world.hpp>
 
 namespace {
@@ -66,6 +67,18 @@ struct stage {
   sim::node& node = world.add_node("a", {.processes = 1U << 10U, .level = log_level::off, .trace_ids = true});
   seen got;
 };
+
+TEST(trace_ids_of_actors, stay_with_mail_that_waits_behind_signals) {
+  stage s;
+  const auto next = *spawn_actor(s.rt(), {.name = "next"}, props<answers>(&s.got));
+  const auto p = *spawn_actor(s.rt(), {.name = "worker"}, props<worker>(&s.got, next));
+  s.world.run();
+  s.send_traced(p.id(), work{});
+  detail::send_signal(s.rt().host(), p.id(), detail::signals::suspend{});
+  detail::send_signal(s.rt().host(), p.id(), detail::signals::resume{});
+  s.world.run();
+  EXPECT_EQ(s.got.at("work").id(), outside.id());
+}
 
 TEST(trace_ids_of_actors, follow_messages_calls_and_continuations) {
   stage s;

@@ -336,6 +336,21 @@ TEST(lasting, is_the_time_since_the_process_has_handled_a_signal) {
   EXPECT_EQ(rt.info(p)->lasting, 2s) << "it has put a message aside";
 }
 
+TEST(lasting, of_code_that_runs_is_the_time_since_that_was_seen) {
+  std::binary_semaphore inside{0};
+  std::binary_semaphore until{0};
+  const auto machine = real_environment();
+  const time_point before = machine->clock().now();
+  runtime rt{machine, {.workers = 2, .stall_after = 20ms, .level = log_level::off}};
+  const ref<slow_server> p = rt.spawn<slow_server>(&inside, &until);
+  rt.cast<other>(p);
+  inside.acquire();
+  std::chrono::milliseconds lasting{0};
+  while (lasting < 5ms) lasting = rt.info(p.id())->lasting;
+  EXPECT_LE(lasting, machine->clock().now() - before);
+  until.release();
+}
+
 task<> freezes(self&, pid whom) {
   const result<frozen> held = co_await freeze(whom, 1h);
   (void)held;
