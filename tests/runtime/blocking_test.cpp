@@ -113,7 +113,7 @@ TEST(blocking, work_may_end_after_the_runtime) {
   std::latch go_on{1};
   const auto token = std::make_shared<int>(1);
   {
-    runtime rt{quiet()};
+    runtime rt{{.workers = 2, .stop_within = std::chrono::milliseconds{1}, .level = log_level::off}};
     rt.spawn(blocks, holds{token, &begun, &go_on});
     begun.wait();
   }
