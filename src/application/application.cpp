@@ -129,6 +129,10 @@ std::vector<os_signal> wanted_signals(const run_options& how, const std::vector<
 
 /// Makes the runtime and runs the program on it. Exceptions become outcomes.
 program_outcome run_on_own_runtime(const applications& all, run_options how) try {
+  // What still hangs after the stop in order must not make the program last much longer.
+  if (how.stop_within)
+    how.runtime.stop_within =
+        std::min(how.runtime.stop_within, std::chrono::ceil<std::chrono::milliseconds>(*how.stop_within));
   runtime rt{how.runtime};
   running_program running = all.start(rt, std::move(how));
   program_outcome out = running.wait();

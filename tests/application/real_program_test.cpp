@@ -114,6 +114,23 @@ int late() {
   how.stop_within = 20ms;
   return application{{.name = "demo", .supervise = {child<never_stops>()}}}.run(how);
 }
+task<> blocks_for_ever(self& me) {
+  co_await me.blocking([] {
+    print("up");
+    std::binary_semaphore never{0};
+    never.acquire();
+  });
+}
+int hung() {
+  run_options how = quiet();
+  how.stop_within = 20ms;
+  how.runtime.stop_within = 1h;
+  const int code = application{{.name = "demo", .supervise = {child(blocks_for_ever).with({.id = "blocks"})}}}.run(how);
+#ifdef __SANITIZE_ADDRESS__
+  std::_Exit(code);  // as above
+#endif
+  return code;
+}
 int gives_up() { return application{{.name = "demo", .supervise = {child<crashes>()}}}.run(quiet()); }
 int fails_to_start() {
   const application storage{{.name = "storage", .supervise = {child<server>(), child<can_not_start>()}}};
@@ -279,6 +296,13 @@ TEST(real_program, ends_with_4_when_it_does_not_stop_in_time) {
   p.signal(SIGTERM);
   EXPECT_EQ(p.errors(), "coppice: not stopped within 20ms and killed: \"demo\"\n");
   EXPECT_EQ(p.wait(), 4);
+}
+
+TEST(real_program, that_has_a_limit_for_its_stop_does_not_wait_longer_for_blocking_work_that_hangs) {
+  running p{hung};
+  EXPECT_EQ(p.line(), "up");
+  p.signal(SIGTERM);
+  EXPECT_EQ(p.wait(), 0);
 }
 
 TEST(real_program, ends_with_1_when_its_supervisor_gives_up) {
