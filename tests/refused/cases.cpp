@@ -307,6 +307,35 @@ struct wordy {
 };
 void calls_a_name_with_another_reply(const named<wordy>& to) { (void)to.call<bump>(); }
 
+#elif CASE == 43
+// refused: terminate() is never called: it must take a const exit_reason&, and may take a self& behind it
+struct ends_quietly {
+  static constexpr bool traps_exits = true;
+  static void terminate();
+};
+void spawns_with_another_terminate(runtime& rt) { rt.spawn<ends_quietly>(); }
+
+#elif CASE == 44
+// refused: init() is never called: it must take nothing, or a self&
+struct begins_with_a_number {
+  static void init(int);
+};
+void has_a_child_with_another_init() { (void)child<begins_with_a_number>(); }
+
+#elif CASE == 45
+// refused: idle_after() is never called: it must be const, take nothing and return a duration
+struct idles_for_a_number {
+  static int idle_after();
+};
+void spawns_with_another_idle_after(runtime& rt) { rt.spawn<idles_for_a_number>(); }
+
+#elif CASE == 46
+// refused: handle_continue() is never called: it must take nothing, or a self&
+struct continues_with_a_number {
+  static void handle_continue(int);
+};
+void spawns_with_another_continue(runtime& rt) { rt.spawn<continues_with_a_number>(); }
+
 #else
 #error "there is no such case"
 #endif

@@ -201,6 +201,7 @@ template <class T, class... Args>
       return spec;
     } else {
       static_assert(object_from<T, Args...>, "there is no constructor of the child's type for these arguments");
+      static_assert(has_sound_members<T>());
       return derived_spec<T>(recipe_of<T>(std::forward<Args>(args)...));
     }
   }

@@ -164,6 +164,22 @@ concept has_idle = requires(const T& t) {
 template <class T>
 concept says_it_traps = requires { requires T::traps_exits; };
 
+/// Refuses a member that has the name of one that the runtime calls, but that it can't call: it would never run.
+template <class T>
+consteval bool has_sound_members() {
+  static_assert(has_init<T> || !requires { &T::init; }, "init() is never called: it must take nothing, or a self&");
+  static_assert(
+      has_terminate<T> || !requires { &T::terminate; },
+      "terminate() is never called: it must take a const exit_reason&, and may take a self& behind it");
+  static_assert(
+      has_continue<T> || !requires { &T::handle_continue; },
+      "handle_continue() is never called: it must take nothing, or a self&");
+  static_assert(
+      has_idle<T> || !requires { &T::idle_after; },
+      "idle_after() is never called: it must be const, take nothing and return a duration");
+  return true;
+}
+
 template <class T>
 decltype(auto) call_init(T& t, self& me) {
   if constexpr (requires { t.init(me); })

@@ -115,7 +115,7 @@ consteval bool is_sound_object() {
                 "would dangle, so pass a std::string or a std::vector");
   static_assert(object_from<T, Args...>,
                 "the class has no public constructor for copies of these arguments, with or without a self& first");
-  return object_from<T, Args...> && !(is_view<std::decay_t<Args>> || ...);
+  return object_from<T, Args...> && !(is_view<std::decay_t<Args>> || ...) && has_sound_members<T>();
 }
 
 }  // namespace coppice::detail
