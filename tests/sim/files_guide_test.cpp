@@ -52,12 +52,12 @@ void write_in_a_lane(environment& env, lane& writer, counts* seen) {
 
 void the_state_is_old_or_new(sim::world& w) {
   sim::node& n = w.add_node("store");
-  disk* files = &n.rt().host().env().disk();
+  disk* files = &n.rt().env().disk();
   sim::require(replace(*files, "/", "state", "old").has_value(), "nothing fails yet");
   n.disk().crash_at_call(1 + w.chance().below(6));
   (void)replace(*files, "/", "state", "new");
   n.restart();
-  files = &n.rt().host().env().disk();
+  files = &n.rt().env().disk();
   const std::string found = file_texts::text_at(*files, "/state");
   sim::require(found == "old" || found == "new", "the state is damaged: " + found);
 }
@@ -68,7 +68,7 @@ TEST(files_guide, the_code_of_the_page_works) {
   counts seen;
   sim::world w{1};
   sim::node& n = w.add_node();
-  environment& env = n.rt().host().env();
+  environment& env = n.rt().env();
   const auto writer = env.lanes().open("writer");
   write_in_a_lane(env, *writer, &seen);
   EXPECT_TRUE(w.run());

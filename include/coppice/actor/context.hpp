@@ -224,6 +224,7 @@ class context {
   [[nodiscard]] future<std::invoke_result_t<F&>> blocking(F f, std::chrono::nanoseconds timeout = forever);
   [[nodiscard]] time_point now() const { return me().now(); }
   [[nodiscard]] std::uint64_t random() { return me().random(); }
+  [[nodiscard]] environment& env() const noexcept { return me().env(); }
   /// As `self::trace` and `self::begin_trace`.
   [[nodiscard]] trace_context trace() { return me().trace(); }
   trace_context begin_trace(const trace_context& from = {}) { return me().begin_trace(from); }

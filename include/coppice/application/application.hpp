@@ -70,8 +70,8 @@ struct run_options {
   /// Signals that are published on the event stream as `program_signal`. A signal that stops the program cannot be
   /// among them. Default: none.
   std::vector<os_signal> publish{};
-  /// How long a stop in order may take in total, whatever caused it; then the remaining processes are killed. `run` waits
-  /// as long again, at most, for code that hangs. Children have own limits (`shutdown`). Default: without limit.
+  /// How long a stop in order may take in total, whatever caused it; then the remaining processes are killed. `run`
+  /// waits as long again, at most, for code that hangs. Children have own limits (`shutdown`). Default: without limit.
   std::optional<std::chrono::nanoseconds> stop_within{};
   /// Passed to hooks that have a parameter for them: `{argv + 1, argv + argc}`.
   std::vector<std::string> args{};

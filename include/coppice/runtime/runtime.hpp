@@ -196,6 +196,9 @@ class runtime {
     kernel_->log(part, level, text, fields);
   }
 
+  /// As `self::env`.
+  [[nodiscard]] environment& env() noexcept { return kernel_->env(); }
+
   // -- other nodes
   void connect(std::shared_ptr<transport> t) { kernel_->set_transport(std::move(t)); }
   /// For transports.

@@ -222,6 +222,9 @@ class self {
   /// For other threads, which may use it also after the end of the runtime; see handle.hpp.
   [[nodiscard]] runtime_handle handle() const;
   [[nodiscard]] std::uint64_t random() { return kernel_->env().random().next(); }
+  /// The disk, lanes, clock and programs of this machine; in a simulation those of the node. Lives as long as the
+  /// runtime.
+  [[nodiscard]] environment& env() const noexcept { return kernel_->env(); }
 
   /// For the library.
   [[nodiscard]] detail::kernel& host() const noexcept { return *kernel_; }
