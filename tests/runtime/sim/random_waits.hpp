@@ -158,7 +158,7 @@ class play {
   }
   void operation_ended(std::uint64_t number, const result<std::uint64_t>& got, std::uint64_t buffer,
                        std::chrono::nanoseconds lasting, std::chrono::nanoseconds limit);
-  /// Ends some of what waits outside of the processes, or all of it.
+  /// Completes some of the promises and operations that are pending outside of the processes, or all of them.
   void resolve_outside(double share);
   [[nodiscard]] bool nothing_outside() const noexcept { return outside_.empty() && operations_.empty(); }
 

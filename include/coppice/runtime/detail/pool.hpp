@@ -95,7 +95,7 @@ struct pool_allocator {
   using value_type = T;
   pool_allocator() = default;
   template <class Other>
-  pool_allocator(const pool_allocator<Other>& /*unused*/) noexcept {}  // NOLINT(google-explicit-constructor)
+  pool_allocator(const pool_allocator<Other>& /*unused*/) noexcept {}  // NOLINT(google-explicit-constructor): rebinds
   [[nodiscard]] T* allocate(std::size_t n) { return static_cast<T*>(detail::allocate(n * sizeof(T))); }
   void deallocate(T* p, std::size_t n) noexcept { release(p, n * sizeof(T)); }
   bool operator==(const pool_allocator&) const = default;
